@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds every tool and library, and says in plain words what is wrong before the compiler or linker would.
+
+if(CMAKE_CXX_STANDARD AND NOT CMAKE_CXX_STANDARD EQUAL 17)
+  message(FATAL_ERROR
+    "rnicsim needs C++17, not C++${CMAKE_CXX_STANDARD}: Debian's SystemC library is built as C++17, and any other "
+    "standard fails at link time with an undefined sc_api_version_... symbol. Remove CMAKE_CXX_STANDARD or set it to 17.")
+endif()
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Verilator
+find_program(RNICSIM_VERILATOR verilator)
+if(NOT RNICSIM_VERILATOR)
+  message(FATAL_ERROR "Verilator is missing: apt-get install verilator (5.006 or newer), or set RNICSIM_VERILATOR.")
+endif()
+execute_process(COMMAND ${RNICSIM_VERILATOR} --version OUTPUT_VARIABLE _out OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT _out MATCHES "Verilator ([0-9]+\\.[0-9]+)")
+  message(FATAL_ERROR "'${RNICSIM_VERILATOR} --version' does not print a Verilator version: ${_out}")
+endif()
+set(RNICSIM_VERILATOR_VERSION ${CMAKE_MATCH_1})
+if(RNICSIM_VERILATOR_VERSION VERSION_LESS 5.006)
+  message(FATAL_ERROR
+    "Verilator ${RNICSIM_VERILATOR_VERSION} is too old: rnicsim needs 5.006 (Debian 12) or newer. "
+    "Point RNICSIM_VERILATOR at another one.")
+endif()
+execute_process(COMMAND ${RNICSIM_VERILATOR} --getenv VERILATOR_ROOT
+  OUTPUT_VARIABLE RNICSIM_VERILATOR_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(NOT EXISTS ${RNICSIM_VERILATOR_ROOT}/include/verilated.cpp)
+  message(FATAL_ERROR "Verilator's include folder is not below '${RNICSIM_VERILATOR_ROOT}': set VERILATOR_ROOT.")
+endif()
+
+# SystemC: Debian's package has no CMake config
+find_path(RNICSIM_SYSTEMC_INCLUDE systemc PATHS $ENV{SYSTEMC_HOME}/include $ENV{SYSTEMC_INCLUDE})
+find_library(RNICSIM_SYSTEMC_LIBRARY systemc PATHS $ENV{SYSTEMC_HOME}/lib $ENV{SYSTEMC_LIBDIR})
+if(NOT RNICSIM_SYSTEMC_INCLUDE OR NOT RNICSIM_SYSTEMC_LIBRARY)
+  message(FATAL_ERROR "SystemC is missing: apt-get install libsystemc-dev (2.3.4), or set SYSTEMC_HOME.")
+endif()
+file(STRINGS ${RNICSIM_SYSTEMC_INCLUDE}/sysc/kernel/sc_ver.h _ver REGEX "#define SC_VERSION_(MAJOR|MINOR|PATCH) +[0-9]+")
+string(REGEX REPLACE "[^0-9;]" "" _ver "${_ver}")
+list(JOIN _ver "." RNICSIM_SYSTEMC_VERSION)
+if(RNICSIM_SYSTEMC_VERSION VERSION_LESS 2.3.4)
+  message(FATAL_ERROR "SystemC ${RNICSIM_SYSTEMC_VERSION} is too old: rnicsim needs 2.3.4 or newer.")
+endif()
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+add_library(rnic_systemc INTERFACE)
+target_include_directories(rnic_systemc SYSTEM INTERFACE ${RNICSIM_SYSTEMC_INCLUDE})
+target_link_libraries(rnic_systemc INTERFACE ${RNICSIM_SYSTEMC_LIBRARY} Threads::Threads)
+
+# The link check that names the standard: the library's sc_api_version symbol carries it.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -std=c++17)
+set(CMAKE_REQUIRED_INCLUDES ${RNICSIM_SYSTEMC_INCLUDE})
+set(CMAKE_REQUIRED_LIBRARIES ${RNICSIM_SYSTEMC_LIBRARY} Threads::Threads)
+check_cxx_source_compiles("#include <systemc>\nint sc_main(int, char**) { return 0; }" RNICSIM_SYSTEMC_IS_CXX17)
+unset(CMAKE_REQUIRED_FLAGS)
+unset(CMAKE_REQUIRED_INCLUDES)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(NOT RNICSIM_SYSTEMC_IS_CXX17)
+  message(FATAL_ERROR
+    "The SystemC library ${RNICSIM_SYSTEMC_LIBRARY} does not link with C++17: it was built with another C++ standard. "
+    "Use Debian's libsystemc-dev, or build SystemC with -DCMAKE_CXX_STANDARD=17.")
+endif()
+
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_path(RNICSIM_TOMLPP_INCLUDE toml++/toml.h)
+if(NOT RNICSIM_TOMLPP_INCLUDE)
+  message(FATAL_ERROR "toml++ is missing: apt-get install libtomlplusplus-dev")
+endif()
+if(RNICSIM_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# rnic_verilate(<target> TOP <module> [SOURCES files...] [ARGS args...])
+#   A static library with the Verilated model of <module>; header V<module>.h. Verilator's runtime is linked in.
+# rnic_add_rtl_test(<block> [TOP <module>] [SOURCES rtl...] [TEST files...] [LIBS libs...])
+#   GoogleTest program test_<block> over the Verilated block, registered with CTest test by test.
+
+set(RNICSIM_VERILATOR_FLAGS
+  --cc -O3 --x-assign fast --x-initial fast --assert --trace-fst --trace-structs
+  -Wall --timescale 1ps/1ps --timescale-override 1ps/1ps
+  CACHE STRING "Verilator flags of every model")
+
+find_program(RNICSIM_CCACHE ccache)
+if(RNICSIM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${RNICSIM_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${RNICSIM_CCACHE})
+endif()
+
+set(_vinc ${RNICSIM_VERILATOR_ROOT}/include)
+add_library(rnic_verilated STATIC
+  ${_vinc}/verilated.cpp ${_vinc}/verilated_threads.cpp ${_vinc}/verilated_fst_c.cpp)
+target_include_directories(rnic_verilated SYSTEM PUBLIC ${_vinc} ${_vinc}/vltstd)
+target_link_libraries(rnic_verilated PUBLIC Threads::Threads ZLIB::ZLIB)
+target_compile_definitions(rnic_verilated PUBLIC VM_COVERAGE=0 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
+target_compile_options(rnic_verilated PRIVATE -O3 -w)
+
+# Packages first, then every module: Verilator takes what the top needs.
+set(RNICSIM_RTL_PACKAGES
+  ${PROJECT_SOURCE_DIR}/rtl/pkg/pcie_pkg.sv ${PROJECT_SOURCE_DIR}/rtl/pkg/roce_pkg.sv
+  ${PROJECT_SOURCE_DIR}/rtl/pkg/rnic_pkg.sv)
+file(GLOB RNICSIM_RTL_MODULES CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/rtl/tx/*.sv ${PROJECT_SOURCE_DIR}/rtl/rx/*.sv ${PROJECT_SOURCE_DIR}/rtl/pcie/*.sv
+  ${PROJECT_SOURCE_DIR}/rtl/host/*.sv ${PROJECT_SOURCE_DIR}/rtl/collective/*.sv ${PROJECT_SOURCE_DIR}/rtl/common/*.sv)
+set(RNICSIM_RTL_DIRS
+  +incdir+${PROJECT_SOURCE_DIR}/rtl/common
+  -y ${PROJECT_SOURCE_DIR}/rtl/tx -y ${PROJECT_SOURCE_DIR}/rtl/rx -y ${PROJECT_SOURCE_DIR}/rtl/pcie
+  -y ${PROJECT_SOURCE_DIR}/rtl/host -y ${PROJECT_SOURCE_DIR}/rtl/collective -y ${PROJECT_SOURCE_DIR}/rtl/common)
+set(RNICSIM_RTL_WAIVERS ${PROJECT_SOURCE_DIR}/rtl/waivers.vlt)
+if(RNICSIM_RTL_OVERRIDE)
+  file(STRINGS ${RNICSIM_RTL_OVERRIDE} RNICSIM_RTL_OVERRIDE_FILES REGEX "^[^#].*")
+endif()
+
+function(rnic_verilate target)
+  cmake_parse_arguments(A "" "TOP" "SOURCES;ARGS" ${ARGN})
+  set(mdir ${CMAKE_CURRENT_BINARY_DIR}/${target}.vl)
+  set(stamp ${mdir}/stamp)
+  set(archive ${mdir}/V${A_TOP}__ALL.a)
+  add_custom_command(
+    OUTPUT ${archive}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${mdir}
+    COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${RNICSIM_CCACHE}
+      ${RNICSIM_VERILATOR} ${RNICSIM_VERILATOR_FLAGS} ${A_ARGS} --top-module ${A_TOP} --Mdir ${mdir}
+      --output-split 20000 -CFLAGS -std=c++17 -MAKEFLAGS "OPT_FAST=-O3 OPT_SLOW=-O1 OPT_GLOBAL=-O3" --build -j 2
+      ${RNICSIM_RTL_DIRS} ${RNICSIM_RTL_WAIVERS} ${RNICSIM_RTL_PACKAGES} ${RNICSIM_RTL_OVERRIDE_FILES} ${A_SOURCES}
+      > ${mdir}/verilator.log 2>&1 || ${CMAKE_COMMAND} -E cat ${mdir}/verilator.log && test -f ${archive}
+    DEPENDS ${RNICSIM_RTL_PACKAGES} ${RNICSIM_RTL_MODULES} ${RNICSIM_RTL_WAIVERS} ${RNICSIM_RTL_OVERRIDE_FILES} ${A_SOURCES}
+    COMMENT "Verilating ${A_TOP}"
+    VERBATIM)
+  add_custom_target(${target}_gen DEPENDS ${archive})
+  add_library(${target} INTERFACE)
+  add_dependencies(${target} ${target}_gen)
+  target_include_directories(${target} SYSTEM INTERFACE ${mdir})
+  target_link_libraries(${target} INTERFACE ${archive} rnic_verilated)
+endfunction()
+
+function(rnic_add_rtl_test block)
+  cmake_parse_arguments(A "" "TOP" "SOURCES;TEST;LIBS;ARGS" ${ARGN})
+  if(NOT A_TOP)
+    set(A_TOP ${block})
+  endif()
+  rnic_verilate(v_${block} TOP ${A_TOP} SOURCES ${A_SOURCES} ARGS ${A_ARGS})
+  add_executable(test_${block} ${A_TEST})
+  target_include_directories(test_${block} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(test_${block} PRIVATE -Wall -Wextra)
+  target_link_libraries(test_${block} PRIVATE v_${block} GTest::gtest GTest::gtest_main fmt::fmt ${A_LIBS})
+  add_dependencies(test_${block} v_${block}_gen)
+  gtest_discover_tests(test_${block} TEST_PREFIX ${block}. PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+endfunction()

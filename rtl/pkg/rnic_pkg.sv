@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and sizes shared by all blocks of the NIC.
+//
+// Byte order: byte i of a data beat or of a context stands in bits [8*i +: 8], so byte 0 is the first one on the wire
+// and the lowest address in memory. Byte arrays that go to the wire unchanged (MAC addresses, GIDs) keep that order;
+// multi-byte numbers (PSN, VA, keys) are plain numbers and are swapped where a header is assembled.
+//
+// Every packed struct here is also a C++ struct: scripts/gen_ports.py writes include/rnic/rtl/ports.h from this file.
+package rnic_pkg;
+
+  // ---- Build keys ---------------------------------------------------------------------------------------------------
+  localparam int unsigned NumQp = 1024;
+  localparam int unsigned QpnW = 10;
+  localparam int unsigned NumCq = 1024;
+  localparam int unsigned CqnW = 10;
+  localparam int unsigned MptIdxW = 16;          // 65536 memory protection entries
+  localparam int unsigned DataW = 512;
+  localparam int unsigned DataBytes = 64;
+  localparam int unsigned NumTags = 256;         // outstanding PCIe reads
+  localparam int unsigned TagW = 10;             // width of the TLP's tag field
+  localparam int unsigned DmAddrW = 28;          // device memory behind BAR1: 256 MiB
+  localparam int unsigned MaxPayload = 4096;     // largest path MTU, and largest request given to dma_master
+
+  // ---- Identity of a packet, for probes and sidebands; never on the wire ---------------------------------------------
+  typedef struct packed {
+    logic [9:0] qpn;
+    logic [15:0] wqe;      // WQE counter: index of the WQE's first 64 B block, modulo 65536
+    logic [23:0] psn;
+    logic last;            // last packet of its message
+  } op_t;
+
+  // ---- PCIe side ----------------------------------------------------------------------------------------------------
+  // Settings from the configuration space; change only while idle.
+  typedef struct packed {
+    logic bus_master;          // memory requests allowed
+    logic ext_tag;             // 8-bit tags allowed (else 5 bits)
+    logic [2:0] mps;           // 0: 128 B .. 5: 4096 B
+    logic [2:0] mrrs;          // 0: 128 B .. 5: 4096 B
+    logic rcb;                 // 0: 64 B, 1: 128 B
+    logic [15:0] requester_id;
+  } pcie_cfg_t;
+
+  // Flow-control limits as in PCIe: absolute counts modulo 2^8 (headers) and 2^12 (16 B data credits) since reset.
+  // An "infinite" bit switches the check of its type off.
+  typedef struct packed {
+    logic p_inf;
+    logic [7:0] ph;
+    logic [11:0] pd;
+    logic np_inf;
+    logic [7:0] nph;
+  } pcie_fc_t;
+
+  // One beat of a TLP. The header is a sideband, valid with sop; data starts at lane 0 of the first beat.
+  typedef struct packed {
+    logic sop;
+    logic eop;
+    logic [127:0] hdr;         // DW0 in [127:96]; a 3-DW header leaves [31:0] zero
+    logic [4:0] dws;           // data DWs in this beat, 0..16
+    op_t op;                   // sideband: which packet this TLP serves
+    logic [511:0] data;
+  } tlp_beat_t;
+
+  // ---- MMIO, decoded ------------------------------------------------------------------------------------------------
+  localparam logic [2:0] DbSq = 3'd0;       // value[15:0] = SQ producer index, in 64 B blocks
+  localparam logic [2:0] DbRq = 3'd1;       // value[15:0] = RQ producer index
+  localparam logic [2:0] DbCqCi = 3'd2;     // value[23:0] = CQ consumer index (the page's QP number names the CQ)
+  localparam logic [2:0] DbCqArm = 3'd3;
+  localparam logic [2:0] DbBf = 3'd4;       // data = 64 B of a WQE, piece 0 or 1
+
+  typedef struct packed {
+    logic [2:0] kind;
+    logic [9:0] qpn;
+    logic [31:0] value;
+    logic piece;               // DbBf: which 64 B piece
+    logic [511:0] data;        // DbBf
+  } doorbell_t;
+
+  // Commands of the driver, issued through BAR1's command register.
+  localparam logic [2:0] CmdQpModify = 3'd0;    // the context of QP index changed: forget every cached copy, state restarts from it
+  localparam logic [2:0] CmdCqModify = 3'd1;
+  localparam logic [2:0] CmdMkeyModify = 3'd2;
+  localparam logic [2:0] CmdQp2Err = 3'd3;      // QP to error: WQEs posted from here on are flushed
+
+  typedef struct packed {
+    logic [2:0] op;
+    logic [23:0] index;
+  } cmd_t;
+
+  // ---- Device memory (behind BAR1) ------------------------------------------------------------------------------------
+  // Reads of 1 or 2 beats, 64 B aligned; writes of one beat with byte strobes. Read data comes back in request order.
+  typedef struct packed {
+    logic write;
+    logic two;                 // read of 128 B
+    logic [27:0] addr;
+    logic [63:0] strb;
+    logic [511:0] data;
+  } dm_req_t;
+
+  typedef struct packed {
+    logic last;
+    logic [511:0] data;
+  } dm_rsp_t;
+
+  // ---- Contexts in BAR1 (register k of a context is bits [32k +: 32]) ------------------------------------------------
+  localparam logic [27:0] QpcBase = 28'h000_0000;   // 1024 x 128 B
+  localparam logic [27:0] CqcBase = 28'h004_0000;   // 1024 x 64 B
+  localparam logic [27:0] MptBase = 28'h040_0000;   // 65536 x 64 B
+  localparam logic [27:0] DmFreeBase = 28'h100_0000; // from here on: rings, by the driver's choice
+
+  localparam logic [3:0] QpStReset = 4'd0;
+  localparam logic [3:0] QpStInit = 4'd1;
+  localparam logic [3:0] QpStRtr = 4'd2;
+  localparam logic [3:0] QpStRts = 4'd3;
+  localparam logic [3:0] QpStErr = 4'd6;
+
+  localparam logic [1:0] TransRc = 2'd0;
+  localparam logic [1:0] TransUc = 2'd1;
+  localparam logic [1:0] TransUd = 2'd2;
+
+  localparam logic [1:0] SqInDevice = 2'd0;
+  localparam logic [1:0] SqInHost = 2'd1;
+
+  typedef struct packed {
+    logic [255:0] rsvd6;
+    logic [127:0] dgid;        // DW20-23; IPv4: ::ffff:a.b.c.d, the address in bytes 12-15
+    logic [127:0] sgid;        // DW16-19
+    logic [31:0] qkey;         // DW15
+    logic [11:0] rsvd5;
+    logic [19:0] flow_label;   // DW14
+    logic [15:0] rsvd4;
+    logic [7:0] ttl;           // DW13: TTL or hop limit
+    logic [7:0] tos;           //       DSCP[7:2] ECN[1:0]
+    logic [15:0] ip_id;        // DW12: first IP identification
+    logic [15:0] pkey;
+    logic [15:0] udp_sport;    // DW11
+    logic [47:0] dmac;         // DW10-11, wire order
+    logic [15:0] vlan_tci;     // DW9
+    logic [47:0] smac;         // DW8-9, wire order
+    logic [63:0] sq_base;      // DW6-7: offset in device memory, or I/O address
+    logic [15:0] rsvd3;
+    logic [15:0] sq_ci;        // DW5: first WQE to send
+    logic [7:0] rsvd2;
+    logic [23:0] sq_psn;       // DW4: first PSN
+    logic [7:0] rsvd1;
+    logic [23:0] dest_qpn;     // DW3
+    logic [7:0] rsvd0;
+    logic [23:0] pd;           // DW2
+    logic [7:0] rsvd00;
+    logic [23:0] cqn;          // DW1: completion queue of the send queue
+    logic mig_req;             // DW0 [31]
+    logic ip_id_fixed;         //     [30] 1: IP identification stays, 0: counts up
+    logic vlan_en;             //     [29]
+    logic ipv6;                //     [28]
+    logic rsvdb;
+    logic [2:0] prio;          //     [26:24]
+    logic rsvda;
+    logic [2:0] port;          //     [22:20]
+    logic [3:0] log_sq_size;   //     [19:16] ring of 2^n 64 B blocks
+    logic [1:0] rsvd9;
+    logic [1:0] sq_where;      //     [13:12]
+    logic rsvd8;
+    logic [2:0] mtu;           //     [10:8] 1: 256 .. 5: 4096
+    logic [1:0] rsvd7;
+    logic [1:0] transport;     //     [5:4]
+    logic [3:0] state;         //     [3:0]
+  } qpc_t;
+
+  typedef struct packed {
+    logic [351:0] rsvd3;
+    logic [7:0] rsvd2;
+    logic [23:0] ci;           // DW4: first consumer index
+    logic [63:0] base;         // DW2-3: I/O address of the ring, 64 B aligned
+    logic [31:0] rsvd1;        // DW1
+    logic [18:0] rsvd0;
+    logic [4:0] log_size;      // DW0 [12:8] ring of 2^n CQEs
+    logic [6:0] rsvdz;
+    logic valid;               // DW0 [0]
+  } cqc_t;
+
+  typedef struct packed {
+    logic [255:0] rsvd2;
+    logic [63:0] iova;         // DW6-7: bus address of the region's first byte
+    logic [63:0] length;       // DW4-5, bytes
+    logic [63:0] start;        // DW2-3: virtual address of the first byte
+    logic [7:0] rsvd1;
+    logic [23:0] pd;           // DW1
+    logic [15:0] rsvd0;
+    logic [7:0] variant;       // DW0 [15:8]: low byte of the key
+    logic [2:0] rsvdz;
+    logic remote_atomic;       //     [4]
+    logic remote_write;        //     [3]
+    logic remote_read;         //     [2]
+    logic local_write;         //     [1]
+    logic valid;               //     [0]
+  } mpt_t;
+
+  // ---- TX path --------------------------------------------------------------------------------------------------------
+  // Transmit state of a QP, on chip; starts from the context after CmdQpModify.
+  typedef struct packed {
+    logic [15:0] ci;           // next WQE to complete decoding (block index)
+    logic [23:0] psn;          // next PSN
+    logic [15:0] ip_id;        // next IP identification
+    logic in_msg;              // a message is partly sent; the fields below describe it
+    logic [31:0] offset;       // bytes of it already handed out (never 2^32: the message is at most 2^31)
+    logic [15:0] wqe_idx;
+    logic [7:0] opcode;        // WQE opcode
+    logic signaled;
+    logic solicited;
+    logic [31:0] imm;
+    logic [31:0] lkey;
+    logic [63:0] laddr;        // of the message's first byte
+    logic [31:0] msg_len;
+    logic [1:0] wqebbs;        // blocks of the WQE less one
+  } tx_state_t;
+
+  // Job: one QP's turn, from wqe_fetch_engine to tx_segmenter. At most one job a QP is in flight.
+  typedef struct packed {
+    logic [9:0] qpn;
+    logic noop;                // nothing to send (doorbell without new WQE, QP not ready): only release the QP
+    logic [15:0] pi;           // producer index as read at dispatch
+    logic flush;               // QP in error: complete this WQE with syndrome 05, send nothing
+    logic [7:0] err;           // not 0: CQE error syndrome found while decoding
+    tx_state_t st;             // with the message's fields filled in, whether just decoded or continued
+    logic [63:0] raddr;        // first packet of a WRITE
+    logic [31:0] rkey;
+    qpc_t qpc;
+  } tx_job_t;
+
+  // One packet (or an error report that must keep its place), from tx_segmenter to tx_packetizer.
+  typedef struct packed {
+    op_t op;
+    logic [7:0] err;           // not 0: no packet; report this syndrome
+    logic signaled;
+    logic [7:0] wqe_opcode;
+    logic [23:0] cqn;
+    logic [31:0] msg_len;
+    logic [7:0] bth_opcode;
+    logic solicited;
+    logic ack_req;
+    logic has_reth;
+    logic has_imm;
+    logic [63:0] raddr;
+    logic [31:0] rkey;
+    logic [31:0] imm;
+    logic [12:0] payload_len;
+    logic [15:0] ip_id;
+    // Copied from the context:
+    logic mig_req;
+    logic [2:0] prio;
+    logic [2:0] port;
+    logic [23:0] dest_qpn;
+    logic [15:0] pkey;
+    logic [15:0] udp_sport;
+    logic [7:0] tos;
+    logic [7:0] ttl;
+    logic [47:0] smac;
+    logic [47:0] dmac;
+    logic [31:0] sip;          // wire order
+    logic [31:0] dip;          // wire order
+  } pkt_desc_t;
+
+  // ---- DMA ------------------------------------------------------------------------------------------------------------
+  localparam logic [2:0] DmaOk = 3'd0;
+  localparam logic [2:0] DmaUr = 3'd1;
+  localparam logic [2:0] DmaCa = 3'd2;
+  localparam logic [2:0] DmaPoisoned = 3'd3;
+  localparam logic [2:0] DmaTimeout = 3'd4;
+  localparam logic [2:0] DmaMalformed = 3'd5;
+  localparam logic [2:0] DmaNoMaster = 3'd6;     // bus mastering is off
+
+  typedef struct packed {
+    logic [63:0] addr;         // bus address
+    logic [12:0] len;          // 1..4096 bytes
+    op_t op;
+  } rd_req_t;
+
+  // Payload, in request order, first byte in lane 0.
+  typedef struct packed {
+    logic last;
+    logic [6:0] bytes;         // valid bytes in this beat, 1..64; 64 unless last
+    logic [2:0] status;        // valid with last
+    logic [511:0] data;
+  } payload_t;
+
+  typedef struct packed {
+    logic [63:0] addr;
+    logic [12:0] len;          // 1..4096
+    op_t op;
+  } wr_req_t;
+
+  // Between dma_master and pcie_tlp_gen.
+  typedef struct packed {
+    logic write;
+    logic [63:0] addr;         // byte address
+    logic [12:0] len;          // bytes; never crosses 4 KiB, never above MPS or MRRS
+    logic [9:0] tag;           // reads
+    op_t op;
+  } tlp_req_t;
+
+  typedef struct packed {
+    logic last;
+    logic [511:0] data;        // first DW of the request in lane 0
+  } tlp_wdata_t;
+
+  typedef struct packed {
+    logic sop;
+    logic eop;
+    logic [9:0] tag;
+    logic [2:0] status;        // Dma*
+    logic [12:0] byte_count;   // 1..4096, as the completer said
+    logic [6:0] lower_addr;
+    logic [10:0] len_dw;       // 0..1024
+    logic [511:0] data;
+  } cpl_t;
+
+  // ---- Completion -----------------------------------------------------------------------------------------------------
+  typedef struct packed {
+    op_t op;
+    logic [23:0] cqn;
+    logic [7:0] wqe_opcode;
+    logic [31:0] byte_cnt;
+    logic [7:0] syndrome;      // 0: success
+    logic [7:0] vendor;        // finer reason, see docs
+  } cqe_req_t;
+
+  // CQE error syndromes (mlx5 values)
+  localparam logic [7:0] SynLocalLength = 8'h01;
+  localparam logic [7:0] SynLocalQpOp = 8'h02;
+  localparam logic [7:0] SynLocalProt = 8'h04;
+  localparam logic [7:0] SynFlushed = 8'h05;
+
+  // Vendor syndromes: which check refused
+  localparam logic [7:0] VenNone = 8'h00;
+  localparam logic [7:0] VenOpcode = 8'h01;      // unknown or unsupported opcode
+  localparam logic [7:0] VenWqeSize = 8'h02;     // size field wrong for the opcode, or beyond the producer index
+  localparam logic [7:0] VenWqeQpn = 8'h03;      // the WQE names another QP or index
+  localparam logic [7:0] VenLength = 8'h04;      // longer than 2 GiB
+  localparam logic [7:0] VenKey = 8'h05;         // lkey unknown, invalid or of another variant
+  localparam logic [7:0] VenBounds = 8'h06;      // outside the region
+  localparam logic [7:0] VenPd = 8'h07;          // region of another protection domain
+  localparam logic [7:0] VenDma = 8'h10;         // + Dma* status of the failed read
+
+  // ---- MAC ------------------------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic sop;
+    logic eop;
+    logic [6:0] bytes;         // valid bytes, 1..64; 64 unless eop
+    logic [2:0] prio;
+    op_t op;                   // sideband for transmit time stamps
+    logic [511:0] data;
+  } mac_beat_t;
+  localparam int unsigned MacBeatW = 575;        // width of mac_beat_t, for the flattened port array
+
+  // ---- Rate limiting (hook for congestion control) --------------------------------------------------------------------
+  typedef struct packed {
+    logic [9:0] qpn;
+    logic [15:0] tokens;       // 64 B units granted
+  } rate_token_t;
+
+  // ---- Observation ----------------------------------------------------------------------------------------------------
+  // Instants of the TX path. Each is a one-cycle pulse at the edge at which the thing has happened.
+  typedef struct packed {
+    logic db;                  // doorbell taken from the port
+    logic [9:0] db_qpn;
+    logic [15:0] db_pi;
+    logic wqe;                 // WQE decoded
+    op_t wqe_op;
+    logic rd;                  // payload read handed to dma_master
+    op_t rd_op;
+    logic rd_done;             // last payload byte in the TX buffer
+    op_t rd_done_op;
+    logic mac;                 // last beat of a frame, ICRC included, accepted by the MAC
+    op_t mac_op;
+    logic cqe;                 // CQE's write TLP accepted at the PCIe pins
+    op_t cqe_op;
+  } probe_t;
+
+  // Instants of the models, fed back so that one waveform holds everything. A bit toggles at each event; no logic reads it.
+  typedef struct packed {
+    logic db_store;            // initiator's store
+    logic db_pins;             // doorbell TLP has arrived at the NIC's pins (T0)
+    logic mem_rd_start;        // first payload read reached the memory
+    logic mem_rd_end;          // memory answered
+    logic wire_first;          // first bit of a frame on the wire
+    logic wire_last;           // last bit
+    logic cqe_visible;         // CQE in host memory
+    op_t op;                   // of the latest event with a packet
+  } ext_probe_t;
+
+  // One-cycle pulses that BAR2's counters count.
+  typedef struct packed {
+    logic db_rx;               // SQ doorbells and BlueFlame pushes taken
+    logic db_coalesced;        // a doorbell for a QP that was already waiting
+    logic db_invalid;          // a doorbell for a QP that cannot send
+    logic bf_hit;              // WQE taken from the BlueFlame buffer
+    logic bf_fallback;         // pushed WQE not usable, fetched from the ring
+    logic wqe_fetch;           // WQE read from a ring
+    logic qpc_miss;
+    logic cqc_miss;
+    logic mpt_miss;
+    logic cqe_ok;
+    logic cqe_err;
+    logic cq_overrun;
+    logic cpl_unexpected;
+    logic cpl_error;           // completion with UR, CA or poisoned data
+    logic cpl_malformed;
+  } stat_t;
+
+  // Error log entries.
+  localparam logic [3:0] EvtDbInvalid = 4'd1;    // doorbell for a QP that is not ready to send
+  localparam logic [3:0] EvtWqeError = 4'd2;     // error CQE written; syndrome and vendor tell why
+  localparam logic [3:0] EvtCqOverrun = 4'd3;    // CQE dropped: the ring is full
+  localparam logic [3:0] EvtCqInvalid = 4'd4;    // CQE dropped: no such CQ
+
+  typedef struct packed {
+    logic [3:0] kind;
+    logic [23:0] index;        // QPN or CQN
+    logic [15:0] wqe;
+    logic [7:0] syndrome;
+    logic [7:0] vendor;
+  } event_t;
+
+endpackage
