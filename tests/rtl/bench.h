@@ -16,10 +16,11 @@ namespace rnic::test {
 
 template <class Top>
 class Bench {
+  VerilatedContext context_;  // before the model, which uses it
+
  public:
   explicit Bench(uint64_t seed = 1) : rng(seed) {
-    context_.commandArgs(0, static_cast<const char**>(nullptr));
-    top = std::make_unique<Top>(&context_);
+      top = std::make_unique<Top>(&context_);
     top->clk_i = 0;
     top->rst_ni = 0;
     top->eval();
@@ -50,9 +51,6 @@ class Bench {
   std::mt19937_64 rng;
   std::unique_ptr<Top> top;
   uint64_t cycle = 0;
-
- private:
-  VerilatedContext context_;
 };
 
 /// The seed of randomized tests: RNIC_TEST_SEED, or the default. Print it with every failure.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// MAC and wire of one port: takes beats from the NIC, sends whole frames with preamble, FCS and inter-frame gap.
+//
+// Store and forward: a frame's first bit (of the preamble) leaves mac.tx_latency after its last beat was accepted, or
+// when the wire is free again (inter-frame gap included), whichever is later. A frame therefore never runs dry on the
+// wire, whatever the blocks before it do.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <systemc>
+#include <vector>
+
+#include "rnic/core/delay_queue.h"
+#include "rnic/core/serializer.h"
+#include "rnic/observe/observer.h"
+#include "rnic/profile/profile.h"
+#include "rnic/rtl/ports.h"
+
+namespace rnic::net {
+
+inline constexpr unsigned kPreambleBytes = 8;  ///< preamble and start-of-frame delimiter
+inline constexpr unsigned kFcsBytes = 4;
+inline constexpr unsigned kIfgBytes = 12;
+inline constexpr unsigned kMinFrameBytes = 60;  ///< without FCS
+
+/// A frame at the far end of the wire. Called at the instant its last bit arrives there.
+using FrameSink = std::function<void(const FrameRecord&)>;
+
+class Mac : public sc_core::sc_module {
+ public:
+  Mac(sc_core::sc_module_name name, const Profile& profile, Observers& observers, unsigned nic_id, unsigned port);
+
+  /// Whether a beat can be taken at the edge at `edge`; depends only on what happened before it (buffer of
+  /// mac.tx_buffer bytes, freed when a frame's last bit has left).
+  bool ready(const Time& edge) const;
+  /// A beat accepted at the edge now (sc_time_stamp()).
+  void accept(const rtl::mac_beat_t& beat);
+  void connect(FrameSink sink) { sink_ = std::move(sink); }
+  /// True while a frame is being received from the NIC or is still to be sent.
+  bool busy() const;
+
+  // Port counters, as in ethtool -S
+  uint64_t tx_packets() const { return tx_packets_; }
+  uint64_t tx_bytes() const { return tx_bytes_; }  ///< FCS included, as tx_bytes_phy
+  uint64_t malformed() const { return malformed_; }  ///< beats outside a frame, frames over 9216 B: dropped
+
+ private:
+  void start_frame();
+  const Profile& profile_;
+  Observers& observers_;
+  unsigned nic_id_, port_;
+  Serializer wire_;
+  DelayQueue later_;
+  FrameSink sink_;
+  std::vector<uint8_t> partial_;
+  bool in_frame_ = false;
+  mutable std::deque<std::pair<uint64_t, size_t>> held_;  ///< (ps at which it is freed, bytes)
+  mutable size_t held_bytes_ = 0;
+  uint64_t tx_packets_ = 0, tx_bytes_ = 0, malformed_ = 0;
+};
+
+}  // namespace rnic::net

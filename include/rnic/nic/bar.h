@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// BAR decoder: what the NIC does with a memory request from PCIe. Doorbells and commands go on to the RTL, contexts and
+// rings to device memory, health, counters and windows are registers here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rnic/mem/memory.h"
+#include "rnic/pcie/tlp.h"
+#include "rnic/rtl/ports.h"
+
+namespace rnic {
+
+/// Type 0 configuration space: identity, BAR sizing, command and status, PCI Express capability (MPS, MRRS, RCB, link
+/// status), MSI-X capability. Accesses are of 1, 2 or 4 bytes, naturally aligned; others read as all ones and write
+/// nothing.
+class ConfigSpace {
+ public:
+  struct Link {
+    unsigned gen, lanes;
+    unsigned max_mps_code;  ///< largest payload supported: 0: 128 B .. 5: 4096 B
+  };
+  explicit ConfigSpace(const Link& link);
+  uint32_t read(unsigned offset, unsigned bytes) const;
+  void write(unsigned offset, unsigned bytes, uint32_t value);
+
+  /// Settings for the RTL. requester_id is what the last write's bus number gave (set_bdf).
+  rtl::pcie_cfg_t settings() const;
+  void set_bdf(uint16_t bdf);
+  bool memory_enabled() const;
+  /// Base address of BAR 0, 1 or 2 (64-bit BARs in register pairs 0/1, 2/3, 4/5).
+  uint64_t bar(unsigned n) const;
+  static uint64_t bar_size(unsigned n);
+  /// Called after each write that changes settings().
+  std::function<void()> on_change;
+
+ private:
+  std::array<uint8_t, 4096> bytes_{};
+  std::array<uint8_t, 4096> mask_{};  ///< bits that software can write
+};
+
+/// What the decoder drives.
+class BarClient {
+ public:
+  virtual ~BarClient() = default;
+  virtual void doorbell(const rtl::doorbell_t& db) = 0;
+  virtual void command(const rtl::cmd_t& cmd) = 0;
+};
+
+class BarDecoder {
+ public:
+  BarDecoder(ConfigSpace& config, Memory& device_memory, BarClient& client);
+
+  /// A memory write or read request whose last byte has arrived. Returns the completion for a read (UR status when the
+  /// request cannot be served), nothing for a write. Any address, length and byte enables are safe: what cannot be
+  /// served is dropped, counted (mmio_unsupported) and logged.
+  std::optional<pcie::Tlp> request(const pcie::Tlp& tlp, uint64_t now_ns);
+
+  /// Counts the RTL's pulses (bits as in stat_t).
+  void count(const rtl::stat_t& pulses);
+  /// Puts an entry into BAR2's error log (oldest are overwritten) and updates the health registers.
+  void log(const rtl::event_t& event, uint64_t now_ns);
+  /// Counters that live elsewhere (MAC), read through on demand: name as in the register map.
+  void provide(const std::string& counter, std::function<uint64_t()> value);
+  /// Value by the name of ethtool -S / hw_counters; throws SimError for an unknown one.
+  uint64_t counter(const std::string& name) const;
+  std::vector<std::pair<std::string, uint64_t>> counters() const;
+  /// Entries logged since the start (not only those still in the log).
+  uint64_t errors_logged() const;
+  void set_temperature(double celsius);
+
+ private:
+  ConfigSpace& config_;
+  Memory& device_memory_;
+  BarClient& client_;
+};
+
+}  // namespace rnic

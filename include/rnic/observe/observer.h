@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run tells whoever watches: instants, frames, TLPs, errors. Models report, recorders listen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rnic/pcie/tlp.h"
+#include "rnic/rtl/ports.h"
+
+namespace rnic {
+
+enum class EventKind : uint8_t {
+  kDbStore,     ///< initiator's store instruction (model)
+  kDbPins,      ///< doorbell TLP has arrived at the NIC's pins: T0 (link)
+  kDb,          ///< doorbell taken by the RTL (RTL)
+  kWqe,         ///< WQE decoded (RTL)
+  kRdIssue,     ///< payload read handed to dma_master (RTL)
+  kRdPins,      ///< first MRd of the packet accepted at the PCIe pins (RTL)
+  kMemRdStart,  ///< MRd has reached the memory (link)
+  kMemRdEnd,    ///< memory has the data (model)
+  kCplPins,     ///< last CplD of the packet has arrived at the NIC's pins (link)
+  kRdDone,      ///< last payload byte in the TX buffer (RTL)
+  kMac,         ///< last beat with ICRC accepted by the MAC (RTL)
+  kWireFirst,   ///< first bit on the wire (model)
+  kWireLast,    ///< last bit of the frame, FCS included, on the wire (link)
+  kCqeIssue,    ///< CQE's write TLP accepted at the PCIe pins (RTL)
+  kCqeVisible,  ///< CQE in host memory (model)
+};
+
+/// Name as in JSON and reports, e.g. "wire_first".
+const char* event_name(EventKind kind);
+
+struct Event {
+  EventKind kind;
+  uint64_t ps;     ///< simulated time
+  uint64_t cycle;  ///< core clock cycle of the NIC: number of the last edge at or before ps
+  rtl::op_t op;    ///< packet, as far as known (doorbells: qpn, and wqe = producer index)
+  unsigned nic;
+  unsigned port;
+};
+
+struct FrameRecord {
+  unsigned nic, port;
+  uint64_t first_ps, last_ps;  ///< first bit, last bit (FCS included) on the wire
+  rtl::op_t op;
+  std::vector<uint8_t> bytes;  ///< Ethernet header to ICRC and minimum-size padding, without FCS
+};
+
+struct TlpRecord {
+  unsigned nic;
+  bool from_nic;
+  uint64_t ps;  ///< at the NIC's pins: last beat accepted (from_nic), last byte arrived (to NIC)
+  const pcie::Tlp* tlp;
+};
+
+struct ErrorRecord {
+  unsigned nic;
+  uint64_t ps;
+  rtl::event_t event;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_event(const Event&) {}
+  virtual void on_frame(const FrameRecord&) {}
+  virtual void on_tlp(const TlpRecord&) {}
+  virtual void on_error(const ErrorRecord&) {}
+};
+
+/// Fan-out to any number of observers; owned by the System, outlives all models.
+class Observers {
+ public:
+  void add(Observer* o) { list_.push_back(o); }
+  void event(const Event& e) {
+    for (auto* o : list_) o->on_event(e);
+  }
+  void frame(const FrameRecord& f) {
+    for (auto* o : list_) o->on_frame(f);
+  }
+  void tlp(const TlpRecord& t) {
+    for (auto* o : list_) o->on_tlp(t);
+  }
+  void error(const ErrorRecord& e) {
+    for (auto* o : list_) o->on_error(e);
+  }
+  bool empty() const { return list_.empty(); }
+
+ private:
+  std::vector<Observer*> list_;
+};
+
+}  // namespace rnic

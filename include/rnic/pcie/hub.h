@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PCIe world of one node, at TLP granularity: links with exact serialization, a hub (root complex or switch), host
+// memory and GPU memory behind it, and the initiators (CPU, GPU) that store to the NIC's BARs.
+//
+//   NIC --nic_link-- hub --+-- host memory, CPU
+//                          +-- gpu_link -- GPU memory behind its BAR
+//
+// Every link direction is a Serializer; latencies are keys of the profile (pcie.*, host.*, gpu.*). A TLP is forwarded
+// whole. Order within a direction is kept; completions of different reads may pass each other only where the memories'
+// latencies differ.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <systemc>
+
+#include "rnic/core/delay_queue.h"
+#include "rnic/core/serializer.h"
+#include "rnic/mem/memory.h"
+#include "rnic/observe/observer.h"
+#include "rnic/pcie/tlp.h"
+#include "rnic/profile/profile.h"
+
+namespace rnic::pcie {
+
+enum class Initiator : uint8_t { kCpu, kGpu };
+
+/// Bus addresses of a node. Fixed here; an enumerator sets the NIC's BARs to whatever it likes.
+inline constexpr uint64_t kHostBase = 0x0000'0001'0000'0000;  ///< host memory
+inline constexpr uint64_t kHostSize = uint64_t{64} << 30;
+inline constexpr uint64_t kGpuBase = 0x0000'1000'0000'0000;  ///< GPU memory's BAR
+inline constexpr uint64_t kGpuSize = uint64_t{80} << 30;
+
+class Hub : public sc_core::sc_module {
+ public:
+  Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observers, unsigned nic_id);
+
+  /// The NIC's receive side. Call once before the simulation starts.
+  void attach_nic(TlpTarget* nic) { nic_ = nic; }
+
+  // ---- NIC to hub ----
+  /// A TLP whose last beat the NIC has handed over now (at sc_time_stamp()).
+  void from_nic(Tlp tlp);
+  /// Whether the NIC may hand over one more beat at the edge at `edge` (transmit buffer: two TLPs beyond the one on the
+  /// link). Depends only on what happened before `edge`.
+  bool nic_tx_ready(const Time& edge) const;
+  /// Flow-control limits as the NIC sees them just before `edge` (profile keys pcie.ph/pd/nph_credits; 0 = infinite).
+  rtl::pcie_fc_t nic_credits(const Time& edge) const;
+
+  // ---- Initiators to NIC ----
+  /// Posted write to a bus address (one TLP; len 1..64, not crossing 4 KiB, within the NIC's BARs or memory). Stores at
+  /// sc_time_stamp(); leaves the initiator after host.mmio_latency or gpu.mmio_latency. Posted writes of one initiator
+  /// stay in order.
+  void mmio_write(Initiator who, uint64_t addr, const uint8_t* bytes, unsigned len, const rtl::op_t& op = {});
+  /// Read of 1..64 bytes; the callback gets the data (empty: no completion with data) when it has come back.
+  void mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<void(std::vector<uint8_t>)> done);
+  /// A configuration access is not timed: bus enumeration lies before the measured time (see ConfigSpace).
+
+  // ---- Memories, back door ----
+  Memory& host_memory() { return host_; }
+  Memory& gpu_memory() { return gpu_; }
+
+  /// Called when a write to host memory has become visible: address and length.
+  void on_host_write(std::function<void(uint64_t addr, unsigned len)> fn) { host_write_.push_back(std::move(fn)); }
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+  TlpTarget* nic_ = nullptr;
+  Memory host_, gpu_;
+  std::vector<std::function<void(uint64_t, unsigned)>> host_write_;
+};
+
+}  // namespace rnic::pcie

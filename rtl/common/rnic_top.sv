@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NIC. Joins the blocks of the TX path; knows cycles, neither nanoseconds nor randomness.
+//
+//   doorbell -> doorbell_intake -> qp_scheduler -> wqe_fetch_engine -> tx_segmenter -+-> dma_master -> pcie_tlp_gen -> PCIe
+//                                                                                    +-> tx_packetizer -> MAC ports
+//                                                               tx_packetizer -> cqe_writer -> dma_master
+//
+// The clock may be stopped while idle_o is high: no edge would change anything then. Time comes in by ports (now_i in ns
+// for time stamps; cycle_i for the waveform only), and the next timer deadline goes out.
+//
+// Ports for what the receive path and congestion control need are laid out and tied off: mac_rx, mac_pause_i,
+// rate_token, place. They cost nothing and are described in docs/blocks/rnic_top.md.
+module rnic_top #(
+  parameter int unsigned NumPorts = 1,
+  parameter int unsigned QpcEntries = 256,
+  parameter int unsigned CqcEntries = 64,
+  parameter int unsigned MptEntries = 64,
+  parameter int unsigned NumTags = 256,
+  parameter int unsigned DescDepth = 128,
+  // Derived; not to be set
+  localparam int unsigned MacW = rnic_pkg::MacBeatW
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // Time
+  input  logic [63:0] cycle_i,               // number of the coming edge; for the waveform
+  input  logic [63:0] now_i,                 // ns
+  output logic timer_valid_o,                // a timer is running and ends at
+  output logic [63:0] timer_deadline_o,      // ns
+  output logic idle_o,
+
+  // PCIe
+  input  rnic_pkg::pcie_cfg_t pcie_cfg_i,
+  input  rnic_pkg::pcie_fc_t pcie_fc_i,
+  output logic tlp_tx_valid_o,
+  input  logic tlp_tx_ready_i,
+  output rnic_pkg::tlp_beat_t tlp_tx_o,
+  input  logic tlp_rx_valid_i,
+  output logic tlp_rx_ready_o,
+  input  rnic_pkg::tlp_beat_t tlp_rx_i,
+
+  // MMIO, decoded
+  input  logic db_valid_i,
+  output logic db_ready_o,
+  input  rnic_pkg::doorbell_t db_i,
+  input  logic cmd_valid_i,
+  output logic cmd_ready_o,
+  input  rnic_pkg::cmd_t cmd_i,
+
+  // Device memory
+  output logic dm_req_valid_o,
+  input  logic dm_req_ready_i,
+  output rnic_pkg::dm_req_t dm_req_o,
+  input  logic dm_rsp_valid_i,
+  input  rnic_pkg::dm_rsp_t dm_rsp_i,
+
+  // MAC ports, port 0 in the low bits
+  output logic [NumPorts-1:0] mac_tx_valid_o,
+  input  logic [NumPorts-1:0] mac_tx_ready_i,
+  output logic [NumPorts*MacW-1:0] mac_tx_o,
+  input  logic [NumPorts-1:0] mac_rx_valid_i,
+  output logic [NumPorts-1:0] mac_rx_ready_o,
+  input  logic [NumPorts*MacW-1:0] mac_rx_i,
+  input  logic [NumPorts*8-1:0] mac_pause_i,  // one bit a priority
+
+  // Congestion control: tokens for one QP
+  input  logic rate_valid_i,
+  input  rnic_pkg::rate_token_t rate_i,
+
+  // Out-of-order placement: allowed for the next received packet of a QP
+  input  logic place_ooo_i,
+
+  // Observation
+  output rnic_pkg::probe_t probe_o,
+  output rnic_pkg::stat_t stat_o,
+  output logic evt_valid_o,
+  input  logic evt_ready_i,
+  output rnic_pkg::event_t evt_o,
+  input  rnic_pkg::ext_probe_t ext_probe_i
+);
+
+  localparam int unsigned DmW = 606;
+
+  rnic_pkg::probe_t probe;
+  rnic_pkg::stat_t stat;
+
+  // ---- Commands: one-cycle strobes; always taken --------------------------------------------------------------------
+  logic qp_clear, cq_clear, mkey_clear, qp_2err;
+  assign cmd_ready_o = 1'b1;
+  assign qp_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdQpModify && cmd_i.index < 24'd1024;
+  assign cq_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdCqModify && cmd_i.index < 24'd1024;
+  assign mkey_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdMkeyModify && cmd_i.index < 24'd65536;
+  assign qp_2err = cmd_valid_i && cmd_i.op == rnic_pkg::CmdQp2Err && cmd_i.index < 24'd1024;
+
+  // ---- Doorbells by kind ----------------------------------------------------------------------------------------------
+  logic db_sq_valid, db_sq_ready, db_cq_valid;
+  assign db_sq_valid = db_valid_i && (db_i.kind == rnic_pkg::DbSq || db_i.kind == rnic_pkg::DbBf);
+  assign db_cq_valid = db_valid_i && (db_i.kind == rnic_pkg::DbCqCi || db_i.kind == rnic_pkg::DbCqArm);
+  // RQ doorbells belong to the receive path; they are taken and have no effect.
+  assign db_ready_o = db_sq_valid ? db_sq_ready : 1'b1;
+
+  logic ring;
+  logic [9:0] ring_qpn;
+  logic pi_re, pi_valid, bf_re, bf_hit, bf_miss_pushed;
+  logic [9:0] pi_qpn, bf_qpn;
+  logic [15:0] pi, bf_wqe;
+  logic [1023:0] bf_data;
+  logic idle_intake;
+
+  doorbell_intake u_doorbell_intake (
+    .clk_i, .rst_ni,
+    .db_valid_i(db_sq_valid), .db_ready_o(db_sq_ready), .db_i,
+    .ring_o(ring), .ring_qpn_o(ring_qpn),
+    .pi_re_i(pi_re), .pi_qpn_i(pi_qpn), .pi_o(pi), .pi_valid_o(pi_valid),
+    .bf_re_i(bf_re), .bf_qpn_i(bf_qpn), .bf_wqe_i(bf_wqe),
+    .bf_hit_o(bf_hit), .bf_miss_pushed_o(bf_miss_pushed), .bf_data_o(bf_data),
+    .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
+    .stat_db_rx_o(stat.db_rx),
+    .probe_db_o(probe.db), .probe_qpn_o(probe.db_qpn), .probe_pi_o(probe.db_pi),
+    .idle_o(idle_intake)
+  );
+
+  // ---- Scheduler --------------------------------------------------------------------------------------------------------
+  logic grant_valid, grant_ready, rel, rel_more;
+  logic [9:0] grant_qpn, rel_qpn;
+  logic idle_sched;
+
+  qp_scheduler u_qp_scheduler (
+    .clk_i, .rst_ni,
+    .ring_i(ring), .ring_qpn_i(ring_qpn),
+    .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_qpn_o(grant_qpn),
+    .release_i(rel), .release_qpn_i(rel_qpn), .release_more_i(rel_more),
+    .stat_coalesced_o(stat.db_coalesced),
+    .idle_o(idle_sched)
+  );
+
+  // ---- Transmit state ---------------------------------------------------------------------------------------------------
+  logic st_re, st_valid, st_err, st_we, err_seg, err_pkt;
+  logic [9:0] st_rd_qpn, st_wr_qpn, err_seg_qpn, err_pkt_qpn;
+  rnic_pkg::tx_state_t st_rd, st_wr;
+
+  tx_qp_state u_tx_qp_state (
+    .clk_i, .rst_ni,
+    .re_i(st_re), .rd_qpn_i(st_rd_qpn), .rd_valid_o(st_valid), .rd_err_o(st_err), .rd_state_o(st_rd),
+    .we_i(st_we), .wr_qpn_i(st_wr_qpn), .wr_state_i(st_wr),
+    .err_seg_i(err_seg), .err_seg_qpn_i(err_seg_qpn),
+    .err_pkt_i(err_pkt), .err_pkt_qpn_i(err_pkt_qpn),
+    .err_cmd_i(qp_2err), .err_cmd_qpn_i(cmd_i.index[9:0]),
+    .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0])
+  );
+
+  // ---- Context caches and device memory -----------------------------------------------------------------------------------
+  logic [4:0] dmq_valid, dmq_ready, dms_valid;
+  logic [5*DmW-1:0] dmq;
+  rnic_pkg::dm_req_t dmq_qpc, dmq_cqc, dmq_mpt, dmq_fetch, dmq_seg;
+  rnic_pkg::dm_rsp_t dms;
+  assign dmq = {dmq_seg, dmq_fetch, dmq_mpt, dmq_cqc, dmq_qpc};
+
+  logic qpc_req_valid, qpc_req_ready, qpc_rsp_valid, qpc_rsp_ready;
+  logic [9:0] qpc_req_idx;
+  logic [1023:0] qpc_rsp;
+  logic idle_qpc;
+  ctx_cache #(
+    .Entries(QpcEntries), .IdxW(10), .LineBytes(128), .Base(rnic_pkg::QpcBase)
+  ) u_qpc_cache (
+    .clk_i, .rst_ni,
+    .req_valid_i(qpc_req_valid), .req_ready_o(qpc_req_ready), .req_idx_i(qpc_req_idx),
+    .rsp_valid_o(qpc_rsp_valid), .rsp_ready_i(qpc_rsp_ready), .rsp_o(qpc_rsp),
+    .inval_i(qp_clear), .inval_idx_i(cmd_i.index[9:0]),
+    .dm_req_valid_o(dmq_valid[0]), .dm_req_ready_i(dmq_ready[0]), .dm_req_o(dmq_qpc),
+    .dm_rsp_valid_i(dms_valid[0]), .dm_rsp_i(dms),
+    .stat_miss_o(stat.qpc_miss),
+    .idle_o(idle_qpc)
+  );
+
+  logic cqc_req_valid, cqc_req_ready, cqc_rsp_valid, cqc_rsp_ready;
+  logic [9:0] cqc_req_idx;
+  logic [511:0] cqc_rsp;
+  logic idle_cqc;
+  ctx_cache #(
+    .Entries(CqcEntries), .IdxW(10), .LineBytes(64), .Base(rnic_pkg::CqcBase)
+  ) u_cqc_cache (
+    .clk_i, .rst_ni,
+    .req_valid_i(cqc_req_valid), .req_ready_o(cqc_req_ready), .req_idx_i(cqc_req_idx),
+    .rsp_valid_o(cqc_rsp_valid), .rsp_ready_i(cqc_rsp_ready), .rsp_o(cqc_rsp),
+    .inval_i(cq_clear), .inval_idx_i(cmd_i.index[9:0]),
+    .dm_req_valid_o(dmq_valid[1]), .dm_req_ready_i(dmq_ready[1]), .dm_req_o(dmq_cqc),
+    .dm_rsp_valid_i(dms_valid[1]), .dm_rsp_i(dms),
+    .stat_miss_o(stat.cqc_miss),
+    .idle_o(idle_cqc)
+  );
+
+  logic mpt_req_valid, mpt_req_ready, mpt_rsp_valid, mpt_rsp_ready;
+  logic [15:0] mpt_req_idx;
+  logic [511:0] mpt_rsp;
+  logic idle_mpt;
+  ctx_cache #(
+    .Entries(MptEntries), .IdxW(16), .LineBytes(64), .Base(rnic_pkg::MptBase)
+  ) u_mpt_cache (
+    .clk_i, .rst_ni,
+    .req_valid_i(mpt_req_valid), .req_ready_o(mpt_req_ready), .req_idx_i(mpt_req_idx),
+    .rsp_valid_o(mpt_rsp_valid), .rsp_ready_i(mpt_rsp_ready), .rsp_o(mpt_rsp),
+    .inval_i(mkey_clear), .inval_idx_i(cmd_i.index[15:0]),
+    .dm_req_valid_o(dmq_valid[2]), .dm_req_ready_i(dmq_ready[2]), .dm_req_o(dmq_mpt),
+    .dm_rsp_valid_i(dms_valid[2]), .dm_rsp_i(dms),
+    .stat_miss_o(stat.mpt_miss),
+    .idle_o(idle_mpt)
+  );
+
+  logic idle_dm;
+  dm_arbiter #(
+    .N(5), .Depth(64)
+  ) u_dm_arbiter (
+    .clk_i, .rst_ni,
+    .req_valid_i(dmq_valid), .req_ready_o(dmq_ready), .req_i(dmq),
+    .rsp_valid_o(dms_valid), .rsp_o(dms),
+    .dm_req_valid_o, .dm_req_ready_i, .dm_req_o, .dm_rsp_valid_i, .dm_rsp_i,
+    .idle_o(idle_dm)
+  );
+
+  // ---- WQE fetch ------------------------------------------------------------------------------------------------------------
+  logic job_valid, job_ready;
+  rnic_pkg::tx_job_t job;
+  logic evt_fetch_valid, evt_fetch_ready;
+  rnic_pkg::event_t evt_fetch;
+  logic idle_fetch;
+
+  wqe_fetch_engine u_wqe_fetch_engine (
+    .clk_i, .rst_ni,
+    .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_qpn_i(grant_qpn),
+    .pi_re_o(pi_re), .pi_qpn_o(pi_qpn), .pi_i(pi), .pi_valid_i(pi_valid),
+    .bf_re_o(bf_re), .bf_qpn_o(bf_qpn), .bf_wqe_o(bf_wqe),
+    .bf_hit_i(bf_hit), .bf_miss_pushed_i(bf_miss_pushed), .bf_data_i(bf_data),
+    .st_re_o(st_re), .st_qpn_o(st_rd_qpn), .st_valid_i(st_valid), .st_err_i(st_err), .st_i(st_rd),
+    .qpc_req_valid_o(qpc_req_valid), .qpc_req_ready_i(qpc_req_ready), .qpc_req_idx_o(qpc_req_idx),
+    .qpc_rsp_valid_i(qpc_rsp_valid), .qpc_rsp_ready_o(qpc_rsp_ready), .qpc_rsp_i(qpc_rsp),
+    .dm_req_valid_o(dmq_valid[3]), .dm_req_ready_i(dmq_ready[3]), .dm_req_o(dmq_fetch),
+    .dm_rsp_valid_i(dms_valid[3]), .dm_rsp_i(dms),
+    .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job),
+    .evt_valid_o(evt_fetch_valid), .evt_ready_i(evt_fetch_ready), .evt_o(evt_fetch),
+    .stat_db_invalid_o(stat.db_invalid), .stat_bf_hit_o(stat.bf_hit), .stat_bf_fallback_o(stat.bf_fallback),
+    .stat_wqe_fetch_o(stat.wqe_fetch),
+    .probe_wqe_o(probe.wqe), .probe_wqe_op_o(probe.wqe_op),
+    .idle_o(idle_fetch)
+  );
+
+  // ---- Segmenter --------------------------------------------------------------------------------------------------------------
+  logic desc_valid, desc_ready, rd_valid, rd_ready;
+  rnic_pkg::pkt_desc_t desc;
+  rnic_pkg::rd_req_t rd;
+  logic idle_seg;
+
+  tx_segmenter u_tx_segmenter (
+    .clk_i, .rst_ni,
+    .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(grant_valid),
+    .mpt_req_valid_o(mpt_req_valid), .mpt_req_ready_i(mpt_req_ready), .mpt_req_idx_o(mpt_req_idx),
+    .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
+    .desc_valid_o(desc_valid), .desc_ready_i(desc_ready), .desc_o(desc),
+    .rd_valid_o(rd_valid), .rd_ready_i(rd_ready), .rd_o(rd),
+    .st_we_o(st_we), .st_qpn_o(st_wr_qpn), .st_o(st_wr),
+    .err_o(err_seg), .err_qpn_o(err_seg_qpn),
+    .release_o(rel), .release_qpn_o(rel_qpn), .release_more_o(rel_more),
+    .dm_req_valid_o(dmq_valid[4]), .dm_req_ready_i(dmq_ready[4]), .dm_req_o(dmq_seg),
+    .idle_o(idle_seg)
+  );
+
+  // Packets whose payload is on its way wait here.
+  logic descq_valid, descq_ready;
+  rnic_pkg::pkt_desc_t descq;
+  logic [$clog2(DescDepth):0] descq_fill;
+  fifo #(
+    .Width(532), .Depth(DescDepth)
+  ) u_desc_fifo (
+    .clk_i, .rst_ni,
+    .wr_valid_i(desc_valid), .wr_ready_o(desc_ready), .wr_data_i(desc),
+    .rd_valid_o(descq_valid), .rd_ready_i(descq_ready), .rd_data_o(descq),
+    .fill_o(descq_fill)
+  );
+
+  // ---- DMA and PCIe -------------------------------------------------------------------------------------------------------------
+  logic pay_valid, pay_ready, wr_valid, wr_ready, wdata_valid, wdata_ready, wr_done;
+  rnic_pkg::payload_t pay;
+  rnic_pkg::wr_req_t wr;
+  logic [511:0] wdata;
+  rnic_pkg::op_t wr_done_op;
+  logic treq_rd_valid, treq_rd_ready, treq_wr_valid, treq_wr_ready, twd_valid, twd_ready, twr_sent, cpl_valid;
+  rnic_pkg::tlp_req_t treq_rd, treq_wr;
+  rnic_pkg::tlp_wdata_t twd;
+  rnic_pkg::cpl_t cpl;
+  logic unexpected_dma, unexpected_gen, malformed_dma, malformed_gen;
+  logic idle_dma, idle_gen;
+
+  dma_master #(
+    .NumTags(NumTags)
+  ) u_dma_master (
+    .clk_i, .rst_ni, .cfg_i(pcie_cfg_i),
+    .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd),
+    .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .pay_o(pay),
+    .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_i(wr),
+    .wdata_valid_i(wdata_valid), .wdata_ready_o(wdata_ready), .wdata_i(wdata),
+    .wr_done_o(wr_done), .wr_done_op_o(wr_done_op),
+    .treq_rd_valid_o(treq_rd_valid), .treq_rd_ready_i(treq_rd_ready), .treq_rd_o(treq_rd),
+    .treq_wr_valid_o(treq_wr_valid), .treq_wr_ready_i(treq_wr_ready), .treq_wr_o(treq_wr),
+    .twd_valid_o(twd_valid), .twd_ready_i(twd_ready), .twd_o(twd),
+    .twr_sent_i(twr_sent),
+    .cpl_valid_i(cpl_valid), .cpl_i(cpl),
+    .stat_unexpected_o(unexpected_dma), .stat_cpl_error_o(stat.cpl_error), .stat_malformed_o(malformed_dma),
+    .probe_rd_o(probe.rd), .probe_rd_op_o(probe.rd_op),
+    .probe_done_o(probe.rd_done), .probe_done_op_o(probe.rd_done_op),
+    .idle_o(idle_dma)
+  );
+
+  pcie_tlp_gen u_pcie_tlp_gen (
+    .clk_i, .rst_ni, .cfg_i(pcie_cfg_i), .fc_i(pcie_fc_i),
+    .treq_rd_valid_i(treq_rd_valid), .treq_rd_ready_o(treq_rd_ready), .treq_rd_i(treq_rd),
+    .treq_wr_valid_i(treq_wr_valid), .treq_wr_ready_o(treq_wr_ready), .treq_wr_i(treq_wr),
+    .twd_valid_i(twd_valid), .twd_ready_o(twd_ready), .twd_i(twd),
+    .twr_sent_o(twr_sent),
+    .tlp_tx_valid_o, .tlp_tx_ready_i, .tlp_tx_o,
+    .tlp_rx_valid_i, .tlp_rx_ready_o, .tlp_rx_i,
+    .cpl_valid_o(cpl_valid), .cpl_o(cpl),
+    .stat_unexpected_o(unexpected_gen), .stat_malformed_o(malformed_gen),
+    .idle_o(idle_gen)
+  );
+  assign stat.cpl_unexpected = unexpected_dma || unexpected_gen;
+  assign stat.cpl_malformed = malformed_dma || malformed_gen;
+
+  // ---- Packetizer and MAC ports -----------------------------------------------------------------------------------------------------
+  logic mac_valid, mac_ready, cqe_valid, cqe_ready;
+  rnic_pkg::mac_beat_t mac;
+  logic [2:0] mac_port;
+  rnic_pkg::cqe_req_t cqe;
+  logic idle_pkt;
+
+  tx_packetizer u_tx_packetizer (
+    .clk_i, .rst_ni,
+    .desc_valid_i(descq_valid), .desc_ready_o(descq_ready), .desc_i(descq),
+    .pay_valid_i(pay_valid), .pay_ready_o(pay_ready), .pay_i(pay),
+    .mac_valid_o(mac_valid), .mac_ready_i(mac_ready), .mac_o(mac), .mac_port_o(mac_port),
+    .cqe_valid_o(cqe_valid), .cqe_ready_i(cqe_ready), .cqe_o(cqe),
+    .err_o(err_pkt), .err_qpn_o(err_pkt_qpn),
+    .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
+    .probe_mac_o(probe.mac), .probe_mac_op_o(probe.mac_op),
+    .idle_o(idle_pkt)
+  );
+
+  // A port number beyond the ports there are goes to port 0.
+  logic [NumPorts-1:0] port_sel;
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
+    if (p == 0) begin : gen_first
+      assign port_sel[p] = mac_port == 3'd0 || {29'd0, mac_port} >= NumPorts;
+    end else begin : gen_other
+      assign port_sel[p] = {29'd0, mac_port} == p;
+    end
+    assign mac_tx_valid_o[p] = mac_valid && port_sel[p];
+    assign mac_tx_o[p*MacW +: MacW] = mac;
+    assign mac_rx_ready_o[p] = 1'b1;
+  end
+  assign mac_ready = |(mac_tx_ready_i & port_sel);
+
+  // ---- Completion ---------------------------------------------------------------------------------------------------------------------
+  logic evt_cqe_valid, evt_cqe_ready;
+  rnic_pkg::event_t evt_cqe;
+  logic idle_cqe;
+
+  cqe_writer u_cqe_writer (
+    .clk_i, .rst_ni, .now_i,
+    .req_valid_i(cqe_valid), .req_ready_o(cqe_ready), .req_i(cqe),
+    .db_valid_i(db_cq_valid), .db_i,
+    .clear_i(cq_clear), .clear_cqn_i(cmd_i.index[9:0]),
+    .cqc_req_valid_o(cqc_req_valid), .cqc_req_ready_i(cqc_req_ready), .cqc_req_idx_o(cqc_req_idx),
+    .cqc_rsp_valid_i(cqc_rsp_valid), .cqc_rsp_ready_o(cqc_rsp_ready), .cqc_rsp_i(cqc_rsp),
+    .wr_valid_o(wr_valid), .wr_ready_i(wr_ready), .wr_o(wr),
+    .wdata_valid_o(wdata_valid), .wdata_ready_i(wdata_ready), .wdata_o(wdata),
+    .evt_valid_o(evt_cqe_valid), .evt_ready_i(evt_cqe_ready), .evt_o(evt_cqe),
+    .stat_cqe_ok_o(stat.cqe_ok), .stat_cqe_err_o(stat.cqe_err), .stat_overrun_o(stat.cq_overrun),
+    .idle_o(idle_cqe)
+  );
+
+  // ---- Error log: completions first; neither is ever dropped ------------------------------------------------------------------------------
+  assign evt_valid_o = evt_cqe_valid || evt_fetch_valid;
+  assign evt_o = evt_cqe_valid ? evt_cqe : evt_fetch;
+  assign evt_cqe_ready = evt_ready_i;
+  assign evt_fetch_ready = evt_ready_i && !evt_cqe_valid;
+
+  // ---- Observation --------------------------------------------------------------------------------------------------------------------------
+  assign probe.cqe = wr_done;
+  assign probe.cqe_op = wr_done_op;
+  assign probe_o = probe;
+  assign stat_o = stat;
+
+  assign timer_valid_o = 1'b0;
+  assign timer_deadline_o = '0;
+  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_seg && idle_qpc && idle_cqc && idle_mpt && idle_dm &&
+                  idle_dma && idle_gen && idle_pkt && idle_cqe && !descq_valid && !evt_valid_o;
+
+endmodule
