@@ -16,9 +16,7 @@ module rnic_top #(
   parameter int unsigned CqcEntries = 64,
   parameter int unsigned MptEntries = 64,
   parameter int unsigned NumTags = 256,
-  parameter int unsigned DescDepth = 128,
-  // Derived; not to be set
-  localparam int unsigned MacW = rnic_pkg::MacBeatW
+  parameter int unsigned DescDepth = 128
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -55,13 +53,13 @@ module rnic_top #(
   input  logic dm_rsp_valid_i,
   input  rnic_pkg::dm_rsp_t dm_rsp_i,
 
-  // MAC ports, port 0 in the low bits
+  // MAC ports (rnic_pkg::mac_beat_t each, MacBeatW = 575 bits), port 0 in the low bits
   output logic [NumPorts-1:0] mac_tx_valid_o,
   input  logic [NumPorts-1:0] mac_tx_ready_i,
-  output logic [NumPorts*MacW-1:0] mac_tx_o,
+  output logic [NumPorts*575-1:0] mac_tx_o,
   input  logic [NumPorts-1:0] mac_rx_valid_i,
   output logic [NumPorts-1:0] mac_rx_ready_o,
-  input  logic [NumPorts*MacW-1:0] mac_rx_i,
+  input  logic [NumPorts*575-1:0] mac_rx_i,
   input  logic [NumPorts*8-1:0] mac_pause_i,  // one bit a priority
 
   // Congestion control: tokens for one QP
@@ -347,14 +345,14 @@ module rnic_top #(
 
   // A port number beyond the ports there are goes to port 0.
   logic [NumPorts-1:0] port_sel;
-  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
+  for (genvar p = 0; p < NumPorts; p++) begin : gen_port
     if (p == 0) begin : gen_first
       assign port_sel[p] = mac_port == 3'd0 || {29'd0, mac_port} >= NumPorts;
     end else begin : gen_other
       assign port_sel[p] = {29'd0, mac_port} == p;
     end
     assign mac_tx_valid_o[p] = mac_valid && port_sel[p];
-    assign mac_tx_o[p*MacW +: MacW] = mac;
+    assign mac_tx_o[p*575 +: 575] = mac;
     assign mac_rx_ready_o[p] = 1'b1;
   end
   assign mac_ready = |(mac_tx_ready_i & port_sel);

@@ -8,6 +8,9 @@
 // completer's byte count says; only then is its tag free. A failed read returns one beat with last and its status, after
 // all its tags have been answered.
 // Writes: data in lane 0 on; posted. wr_done_o pulses when the last TLP of the write has been accepted at the pins.
+//
+// The halves are dma_read and dma_write; they share nothing. Without bus mastering a read returns DmaNoMaster and a write
+// is swallowed. There is no completion timer: a read that is never answered stays.
 module dma_master #(
   parameter int unsigned NumTags = 256,
   parameter int unsigned BufBytes = 65536,
@@ -56,4 +59,57 @@ module dma_master #(
   output rnic_pkg::op_t probe_done_op_o,
   output logic idle_o
 );
+  logic rd_idle, wr_idle;
+  assign idle_o = rd_idle && wr_idle;
+
+  dma_read #(
+    .NumTags(NumTags),
+    .BufBytes(BufBytes),
+    .MaxReads(MaxReads)
+  ) u_read (
+    .clk_i,
+    .rst_ni,
+    .cfg_i,
+    .rd_valid_i,
+    .rd_ready_o,
+    .rd_i,
+    .pay_valid_o,
+    .pay_ready_i,
+    .pay_o,
+    .treq_rd_valid_o,
+    .treq_rd_ready_i,
+    .treq_rd_o,
+    .cpl_valid_i,
+    .cpl_i,
+    .stat_unexpected_o,
+    .stat_cpl_error_o,
+    .stat_malformed_o,
+    .probe_rd_o,
+    .probe_rd_op_o,
+    .probe_done_o,
+    .probe_done_op_o,
+    .idle_o(rd_idle)
+  );
+
+  dma_write u_write (
+    .clk_i,
+    .rst_ni,
+    .cfg_i,
+    .wr_valid_i,
+    .wr_ready_o,
+    .wr_i,
+    .wdata_valid_i,
+    .wdata_ready_o,
+    .wdata_i,
+    .wr_done_o,
+    .wr_done_op_o,
+    .treq_wr_valid_o,
+    .treq_wr_ready_i,
+    .treq_wr_o,
+    .twd_valid_o,
+    .twd_ready_i,
+    .twd_o,
+    .twr_sent_i,
+    .idle_o(wr_idle)
+  );
 endmodule

@@ -2,17 +2,162 @@
 // ICRC over a stream of masked 512-bit beats. See docs/blocks/icrc.md.
 //
 // Input: beats of the frame with the Ethernet header zeroed, the variant fields set to ones, and zeros after the end of
-// the covered bytes; the seed is folded into the first four covered bytes here (byte 14 on, or seed_off_i). Output: the
-// four bytes as they stand in the frame, Latency cycles after the last beat. One beat a cycle, never stalls.
-module icrc (
+// the covered bytes. Covered bytes start at byte EthBytes of the first beat (zeros before them leave an empty register
+// as it is) and end at 2 modulo 4, which all header lengths and the pad guarantee. The register after the eight bytes
+// of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are taken back by
+// multiplying with negative powers of x.
+//
+// Output: the four bytes as they stand in the frame, valid for one cycle five edges after the one that took the last
+// beat (that edge counted: Latency), and held until the next answer. One beat a cycle, gaps allowed, never stalls.
+module icrc #(
+  parameter int unsigned EthBytes = 14   // bytes before the covered ones; 2 modulo 4
+) (
   input  logic clk_i,
   input  logic rst_ni,
   input  logic valid_i,
   input  logic sop_i,
   input  logic eop_i,
-  input  logic [3:0] zero_dws_i,       // with eop: how many 32-bit words after the end are zero fill in this beat (0..15)
-  input  logic [511:0] data_i,         // covered bytes end on a multiple of 4 bytes from byte 14: see zero_half
+  input  logic [3:0] zero_dws_i,       // with eop: zero fill after the covered bytes is 2 + 4 * zero_dws_i bytes
+  input  logic [511:0] data_i,
   output logic valid_o,
-  output logic [31:0] icrc_o           // [7:0] is first on the wire
+  output logic [31:0] icrc_o,          // [7:0] is first on the wire
+  output logic idle_o                  // no beat under way (an open frame between two beats is idle, too)
 );
+  // Word k of a beat has 32 * (16 - k) bits after its own start, which is the power it is multiplied by.
+  localparam logic [511:0] Fold = {
+    crc_pkg::xpow(32), crc_pkg::xpow(64), crc_pkg::xpow(96), crc_pkg::xpow(128),
+    crc_pkg::xpow(160), crc_pkg::xpow(192), crc_pkg::xpow(224), crc_pkg::xpow(256),
+    crc_pkg::xpow(288), crc_pkg::xpow(320), crc_pkg::xpow(352), crc_pkg::xpow(384),
+    crc_pkg::xpow(416), crc_pkg::xpow(448), crc_pkg::xpow(480), crc_pkg::xpow(512)};
+  // A product of two words has bit m at x^(62-m): bits 30..0 need reducing, by x^31 * x^(31-m).
+  localparam logic [1023:0] Reduce = crc_pkg::mulcols(crc_pkg::xpow(31));
+  localparam logic [1023:0] Beat = crc_pkg::mulcols(crc_pkg::xpow(512));
+  localparam logic [31:0] SeedAdv = crc_pkg::advance(roce_pkg::IcrcSeed, 8 * (64 - EthBytes));
+  // Take back 2 bytes and 0..3 words; then 0, 4, 8 or 12 words.
+  localparam logic [4095:0] Back0 = {
+    crc_pkg::mulcols(crc_pkg::xinv(112)), crc_pkg::mulcols(crc_pkg::xinv(80)),
+    crc_pkg::mulcols(crc_pkg::xinv(48)), crc_pkg::mulcols(crc_pkg::xinv(16))};
+  localparam logic [4095:0] Back1 = {
+    crc_pkg::mulcols(crc_pkg::xinv(384)), crc_pkg::mulcols(crc_pkg::xinv(256)),
+    crc_pkg::mulcols(crc_pkg::xinv(128)), crc_pkg::mulcols(crc_pkg::xinv(0))};
+
+  // ---- 1: carry-less products of the sixteen words with constants, four sums of four ---------------------------------
+  logic v1_q, sop1_q, eop1_q;
+  logic [3:0] z1_q;
+  logic [62:0] p0_q, p1_q, p2_q, p3_q;
+
+  function automatic logic [62:0] fold0(input logic [127:0] d);
+    fold0 = '0;
+    for (int k = 0; k < 4; k++) begin
+      for (int j = 0; j < 32; j++) if (Fold[32 * k + j]) fold0 = fold0 ^ ({31'd0, d[32 * k +: 32]} << j);
+    end
+  endfunction
+  function automatic logic [62:0] fold1(input logic [127:0] d);
+    fold1 = '0;
+    for (int k = 0; k < 4; k++) begin
+      for (int j = 0; j < 32; j++) if (Fold[128 + 32 * k + j]) fold1 = fold1 ^ ({31'd0, d[32 * k +: 32]} << j);
+    end
+  endfunction
+  function automatic logic [62:0] fold2(input logic [127:0] d);
+    fold2 = '0;
+    for (int k = 0; k < 4; k++) begin
+      for (int j = 0; j < 32; j++) if (Fold[256 + 32 * k + j]) fold2 = fold2 ^ ({31'd0, d[32 * k +: 32]} << j);
+    end
+  endfunction
+  function automatic logic [62:0] fold3(input logic [127:0] d);
+    fold3 = '0;
+    for (int k = 0; k < 4; k++) begin
+      for (int j = 0; j < 32; j++) if (Fold[384 + 32 * k + j]) fold3 = fold3 ^ ({31'd0, d[32 * k +: 32]} << j);
+    end
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (valid_i) begin
+      sop1_q <= sop_i;
+      eop1_q <= eop_i;
+      z1_q <= zero_dws_i;
+      p0_q <= fold0(data_i[127:0]);
+      p1_q <= fold1(data_i[255:128]);
+      p2_q <= fold2(data_i[383:256]);
+      p3_q <= fold3(data_i[511:384]);
+    end
+  end
+
+  // ---- 2: sum, reduced to 32 bits ----------------------------------------------------------------------------------------
+  logic v2_q, sop2_q, eop2_q;
+  logic [3:0] z2_q;
+  logic [31:0] d2_q;
+
+  function automatic logic [31:0] reduce(input logic [62:0] p);
+    reduce = p[62:31];
+    for (int m = 0; m < 31; m++) reduce = reduce ^ ({32{p[m]}} & Reduce[32 * m +: 32]);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (v1_q) begin
+      sop2_q <= sop1_q;
+      eop2_q <= eop1_q;
+      z2_q <= z1_q;
+      d2_q <= reduce(p0_q ^ p1_q ^ p2_q ^ p3_q);
+    end
+  end
+
+  // ---- 3: the register -------------------------------------------------------------------------------------------------
+  logic v3_q;
+  logic [3:0] z3_q;
+  logic [31:0] crc_q;
+
+  function automatic logic [31:0] step(input logic [31:0] c);
+    step = '0;
+    for (int m = 0; m < 32; m++) step = step ^ ({32{c[m]}} & Beat[32 * m +: 32]);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (v2_q) begin
+      crc_q <= d2_q ^ (sop2_q ? SeedAdv : step(crc_q));
+      z3_q <= z2_q;
+    end
+  end
+
+  // ---- 4, 5: the zero fill taken back ------------------------------------------------------------------------------------
+  logic v4_q, v5_q;
+  logic [1:0] z4_q;
+  logic [31:0] back_q, icrc_q;
+
+  function automatic logic [31:0] back0(input logic [1:0] sel, input logic [31:0] c);
+    back0 = '0;
+    for (int m = 0; m < 32; m++) back0 = back0 ^ ({32{c[m]}} & Back0[{sel, 5'(m), 5'd0} +: 32]);
+  endfunction
+  function automatic logic [31:0] back1(input logic [1:0] sel, input logic [31:0] c);
+    back1 = '0;
+    for (int m = 0; m < 32; m++) back1 = back1 ^ ({32{c[m]}} & Back1[{sel, 5'(m), 5'd0} +: 32]);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (v3_q) begin
+      back_q <= back0(z3_q[1:0], crc_q);
+      z4_q <= z3_q[3:2];
+    end
+    if (v4_q) icrc_q <= ~back1(z4_q, back_q);
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      v1_q <= 1'b0;
+      v2_q <= 1'b0;
+      v3_q <= 1'b0;
+      v4_q <= 1'b0;
+      v5_q <= 1'b0;
+    end else begin
+      v1_q <= valid_i;
+      v2_q <= v1_q;
+      v3_q <= v2_q && eop2_q;
+      v4_q <= v3_q;
+      v5_q <= v4_q;
+    end
+  end
+
+  assign valid_o = v5_q;
+  assign icrc_o = icrc_q;
+  assign idle_o = !(v1_q || v2_q || v3_q || v4_q || v5_q);
 endmodule

@@ -2,7 +2,8 @@
 // On-chip transmit state of every QP (rnic_pkg::tx_state_t), with one valid and one error bit each. One reader (the
 // fetch engine) and one writer (the segmenter); the scheduler's one-job-per-QP rule keeps them apart.
 //
-// Read: strobe at edge n, data after edge n.
+// Read: strobe at edge n, data after edge n, as it was before that edge; it stays until the next read. Clear wins over a
+// write or an error of the same QP at the same edge, which belong to the QP's former life.
 module tx_qp_state (
   input  logic clk_i,
   input  logic rst_ni,
@@ -25,4 +26,56 @@ module tx_qp_state (
   input  logic clear_i,
   input  logic [9:0] clear_qpn_i
 );
+  localparam int unsigned StateW = 277;          // rnic_pkg::tx_state_t
+
+  logic [StateW-1:0] state_mem [rnic_pkg::NumQp];
+  logic [rnic_pkg::NumQp-1:0] valid_q, err_q;
+  logic [StateW-1:0] rd_state_q;
+  logic rd_valid_q, rd_err_q;
+
+  assign rd_state_o = rd_state_q;
+  assign rd_valid_o = rd_valid_q;
+  assign rd_err_o = rd_err_q;
+
+  always_ff @(posedge clk_i) begin
+    if (we_i) state_mem[wr_qpn_i] <= wr_state_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (re_i) rd_state_q <= state_mem[rd_qpn_i];
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      rd_valid_q <= 1'b0;
+      rd_err_q <= 1'b0;
+    end else if (re_i) begin
+      rd_valid_q <= valid_q[rd_qpn_i];
+      rd_err_q <= err_q[rd_qpn_i];
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q <= '0;
+    end else if (we_i || clear_i) begin
+      if (we_i) valid_q[wr_qpn_i] <= 1'b1;
+      if (clear_i) valid_q[clear_qpn_i] <= 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      err_q <= '0;
+    end else if (err_seg_i || err_pkt_i || err_cmd_i || clear_i) begin
+      if (err_seg_i) err_q[err_seg_qpn_i] <= 1'b1;
+      if (err_pkt_i) err_q[err_pkt_qpn_i] <= 1'b1;
+      if (err_cmd_i) err_q[err_cmd_qpn_i] <= 1'b1;
+      if (clear_i) err_q[clear_qpn_i] <= 1'b0;
+    end
+  end
+
+`ifndef SYNTHESIS
+  OneJobPerQp : assert property (@(posedge clk_i) disable iff (!rst_ni) re_i && we_i |-> rd_qpn_i != wr_qpn_i);
+`endif
 endmodule

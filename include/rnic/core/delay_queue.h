@@ -15,7 +15,7 @@ namespace rnic {
 class DelayQueue : public sc_core::sc_module {
  public:
   explicit DelayQueue(sc_core::sc_module_name name);
-  /// Calls fn at absolute time `at` (not in the past).
+  /// Calls fn at absolute time `at`; a time that is past is a SimError. fn may call at() itself.
   void at(const Time& at, std::function<void()> fn);
   void after(const Time& delay, std::function<void()> fn) { at(sc_core::sc_time_stamp() + delay, std::move(fn)); }
   bool empty() const { return heap_.empty(); }
@@ -30,6 +30,7 @@ class DelayQueue : public sc_core::sc_module {
   void run();
   std::priority_queue<Entry> heap_;
   uint64_t next_order_ = 0;
+  bool running_ = false;
   sc_core::sc_event wake_;
 };
 

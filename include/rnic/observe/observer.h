@@ -74,7 +74,15 @@ class Observer {
 class Observers {
  public:
   void add(Observer* o) { list_.push_back(o); }
-  void event(const Event& e) {
+  /// Tells the core clock of a NIC, so that every event carries its cycle. Call for NICs 0, 1, ... in order.
+  void add_clock(uint64_t phase_ps, uint64_t period_ps) { clocks_.push_back({phase_ps, period_ps}); }
+  /// Fills in the cycle and passes it on.
+  void event(Event e) {
+    if (list_.empty()) return;
+    if (e.nic < clocks_.size()) {
+      const auto& c = clocks_[e.nic];
+      e.cycle = e.ps < c.phase_ps ? 0 : (e.ps - c.phase_ps) / c.period_ps;
+    }
     for (auto* o : list_) o->on_event(e);
   }
   void frame(const FrameRecord& f) {
@@ -89,7 +97,11 @@ class Observers {
   bool empty() const { return list_.empty(); }
 
  private:
+  struct Clock {
+    uint64_t phase_ps, period_ps;
+  };
   std::vector<Observer*> list_;
+  std::vector<Clock> clocks_;
 };
 
 }  // namespace rnic

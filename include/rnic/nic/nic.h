@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// One NIC: the Verilated rnic_top, the only process that clocks it, and the models that stand directly at its pins (BAR
+// decoder, device memory, MAC ports).
+//
+// Time. Edge n of the core clock lies at phase + n * period. Whatever arrives at a pin at time t is seen by the first
+// edge strictly after t. A handshake happens at the edge before which valid and ready were both high, and carries that
+// edge's time. While the RTL is idle and nothing waits at its pins the clock is stopped; edge numbers go on as if it had
+// run. See docs/time.md.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <systemc>
+
+#include "rnic/mem/memory.h"
+#include "rnic/net/mac.h"
+#include "rnic/nic/bar.h"
+#include "rnic/observe/observer.h"
+#include "rnic/pcie/hub.h"
+#include "rnic/profile/profile.h"
+
+namespace rnic {
+
+struct TraceOptions {
+  std::string path;         ///< FST file; empty: no waveform
+  uint64_t from_ps = 0;     ///< first and last instant written
+  uint64_t to_ps = ~uint64_t{0};
+};
+
+struct NicOptions {
+  unsigned id = 0;
+  uint64_t phase_ps = 0;      ///< time of edge 0
+  bool skip_idle = true;
+  TraceOptions trace;
+  bool randomize = false;     ///< unreset registers start with values from `seed` instead of zeros
+  uint64_t seed = 1;
+  /// Called once an edge while the clock runs, with the values that go in; for recording a stimulus.
+  std::string record_path;    ///< if not empty: every input of every edge, for the benchmark's bare model
+};
+
+class Nic : public sc_core::sc_module, public pcie::TlpTarget {
+ public:
+  Nic(sc_core::sc_module_name name, const Profile& profile, pcie::Hub& hub, Observers& observers,
+      const NicOptions& options);
+  ~Nic() override;
+
+  /// From the hub: completions for the RTL, memory requests for the BAR decoder.
+  void deliver(pcie::Tlp tlp) override;
+
+  ConfigSpace& config();
+  BarDecoder& bars();
+  Memory& device_memory();
+  net::Mac& mac(unsigned port = 0);
+
+  /// Edges that the clock has really made, and the number of the last edge at or before a time.
+  uint64_t clocked_cycles() const;
+  uint64_t cycle_at(uint64_t ps) const;
+  /// True when nothing is queued or in flight in the RTL or at its pins.
+  bool idle() const;
+  /// Failed assertions of the RTL so far.
+  unsigned assertion_failures() const;
+  /// Closes the waveform; safe to call twice, and from a signal handler's clean-up.
+  void close_trace();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Build keys of the Verilated model, and the versions of the tools that made it.
+struct BuildInfo {
+  unsigned data_width, read_tags, qpc_cache_entries, mac_ports;
+  std::string version, verilator, systemc, compiler;
+};
+BuildInfo build_info();
+
+}  // namespace rnic

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// Read half of dma_master: splits a read into memory read requests, gives each a tag, writes completion data of any order
+// into a reassembly buffer, and streams the data of finished reads in request order.
+//
+// Buffer: a ring of 64 B lines in 16 banks of one DW. A read takes ceil((addr mod 64 + len) / 64) lines in order when it is
+// accepted; byte a of the address space stands at lane a mod 64 of its line. A read is accepted only when 65 lines are
+// free, so that acceptance does not depend on its length. Each bank has its own row address, so a completion beat of 16
+// DWs that starts at any DW is written in one cycle.
+// Cuts: at every multiple of MRRS, which includes every 4 KiB boundary; so all pieces but the first start DW-aligned.
+//
+// Latency: rd_valid_i to treq_rd_valid_o 1 cycle; completion beat at cpl_valid_i to probe_done_o 1 cycle, to pay_valid_o
+// 4 cycles (3 after probe_done_o). One TLP a cycle; one payload beat a cycle, and one cycle more for a read that starts
+// inside a line and reaches into the next.
+module dma_read #(
+  parameter int unsigned NumTags = 256,        // 1..256
+  parameter int unsigned BufBytes = 65536,     // power of two, at least 8192
+  parameter int unsigned MaxReads = 128        // power of two, at least 2
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+  input  rnic_pkg::pcie_cfg_t cfg_i,
+  // Reads in, payload out
+  input  logic rd_valid_i,
+  output logic rd_ready_o,
+  input  rnic_pkg::rd_req_t rd_i,
+  output logic pay_valid_o,
+  input  logic pay_ready_i,
+  output rnic_pkg::payload_t pay_o,
+  // Requests to pcie_tlp_gen
+  output logic treq_rd_valid_o,
+  input  logic treq_rd_ready_i,
+  output rnic_pkg::tlp_req_t treq_rd_o,
+  // Completions; always taken
+  input  logic cpl_valid_i,
+  input  rnic_pkg::cpl_t cpl_i,
+  // Observation
+  output logic stat_unexpected_o,
+  output logic stat_cpl_error_o,
+  output logic stat_malformed_o,
+  output logic probe_rd_o,
+  output rnic_pkg::op_t probe_rd_op_o,
+  output logic probe_done_o,
+  output rnic_pkg::op_t probe_done_op_o,
+  output logic idle_o
+);
+  localparam int unsigned Lines = BufBytes / 64;
+  localparam int unsigned LineW = $clog2(Lines);
+  localparam int unsigned PosW = LineW + 4;    // position of a DW in the ring
+  localparam int unsigned SlotW = $clog2(MaxReads);
+  localparam int unsigned OpW = 51;            // width of op_t
+  localparam int unsigned InfoW = 6 + 13 + 7 + 7;
+  localparam int unsigned StaticW = SlotW + 1 + 2 + 2;
+  localparam int unsigned DynW = 1 + PosW + 11;
+
+  // Tags that may be handed out.
+  localparam logic [255:0] AllTags = {256{1'b1}} >> (256 - NumTags);
+  localparam logic [255:0] FiveBitTags = AllTags & 256'hFFFF_FFFF;
+
+  if (NumTags < 1 || NumTags > 256) $error("NumTags must be 1..256");
+  if (BufBytes < 8192 || BufBytes != 64 << LineW) $error("BufBytes must be a power of two, at least 8192");
+  if (MaxReads < 2 || MaxReads != 1 << SlotW) $error("MaxReads must be a power of two, at least 2");
+
+  // Index of a set bit in 16, lowest first; meaningless without one.
+  function automatic logic [3:0] first16(input logic [15:0] x);
+    logic [7:0] a;
+    logic [3:0] b;
+    begin
+      first16[3] = x[7:0] == 8'd0;
+      a = first16[3] ? x[15:8] : x[7:0];
+      first16[2] = a[3:0] == 4'd0;
+      b = first16[2] ? a[7:4] : a[3:0];
+      first16[1] = b[1:0] == 2'd0;
+      first16[0] = first16[1] ? !b[2] : !b[0];
+    end
+  endfunction
+
+  // ---- Reservation: a slot, lines, and the shape of the read -------------------------------------------------------
+  logic [SlotW:0] wptr_q, rptr_q;
+  logic [LineW-1:0] line_q;            // next free line
+  logic [LineW:0] free_q;              // free lines
+  logic accept, full, go_bus;
+  logic [SlotW-1:0] wslot;
+  assign full = wptr_q[SlotW-1:0] == rptr_q[SlotW-1:0] && wptr_q[SlotW] != rptr_q[SlotW];
+  assign wslot = wptr_q[SlotW-1:0];
+
+  logic [12:0] chunk;                  // MRRS in bytes
+  logic [11:0] in_off;                 // of the address within its chunk
+  logic [12:0] in_room, in_first, in_end;
+  logic [5:0] in_cuts;
+  logic [12:0] in_lanes;
+  logic [6:0] in_lines, in_beats, in_steps;
+  assign chunk = 13'd128 << (cfg_i.mrrs > 3'd5 ? 3'd5 : cfg_i.mrrs);
+  assign in_off = rd_i.addr[11:0] & (chunk[11:0] - 12'd1);
+  assign in_room = chunk - {1'b0, in_off};
+  assign in_first = rd_i.len < in_room ? rd_i.len : in_room;
+  assign in_end = {1'b0, in_off} + rd_i.len - 13'd1;
+  always_comb begin
+    unique case (cfg_i.mrrs)
+      3'd0: in_cuts = in_end[12:7];
+      3'd1: in_cuts = {1'b0, in_end[12:8]};
+      3'd2: in_cuts = {2'b0, in_end[12:9]};
+      3'd3: in_cuts = {3'b0, in_end[12:10]};
+      3'd4: in_cuts = {4'b0, in_end[12:11]};
+      default: in_cuts = {5'b0, in_end[12]};
+    endcase
+  end
+  assign in_lanes = {7'b0, rd_i.addr[5:0]} + rd_i.len + 13'd63;
+  assign in_lines = go_bus ? in_lanes[12:6] : 7'd0;
+  assign in_beats = {1'b0, rd_i.len[11:6]} + {rd_i.len[12], 6'b0} + {6'b0, rd_i.len[5:0] != 6'd0};
+  // Cycles that the output needs: one more than beats when a beat is made of two lines.
+  assign in_steps = in_beats + {6'b0, rd_i.addr[5:0] != 6'd0 && in_lanes[12:6] != 7'd1};
+
+  // ---- Splitter: current read, and one more behind it -----------------------------------------------------------------
+  logic nx_valid_q, sp_valid_q, tag_valid_q;
+  logic [63:0] nx_addr_q, sp_addr_q;
+  logic [12:0] nx_len_q, nx_first_q, sp_rem_q, sp_plen_q;
+  logic [SlotW-1:0] nx_slot_q, sp_slot_q;
+  logic [PosW-1:0] nx_pos_q, sp_pos_q;
+  rnic_pkg::op_t nx_op_q, sp_op_q;
+  logic [7:0] tag_q;
+  logic fire, sp_last, sp_open, sp_next;
+  logic [12:0] sp_rem_next;
+  logic [12:0] sp_lanes;
+  logic [10:0] sp_dws;
+  assign go_bus = cfg_i.bus_master;
+  assign rd_ready_o = !nx_valid_q && !full && free_q >= (LineW + 1)'(65);
+  assign accept = rd_valid_i && rd_ready_o;
+  assign fire = treq_rd_valid_o && treq_rd_ready_i;
+  assign sp_last = sp_rem_q == sp_plen_q;
+  assign sp_open = !sp_valid_q || (fire && sp_last);
+  assign sp_next = !sp_open || nx_valid_q || (accept && go_bus);   // a piece waits after this edge
+  assign sp_rem_next = sp_rem_q - sp_plen_q;
+  assign sp_lanes = {11'b0, sp_addr_q[1:0]} + sp_plen_q + 13'd3;
+  assign sp_dws = sp_lanes[12:2];
+
+  assign treq_rd_valid_o = sp_valid_q && tag_valid_q;
+  assign treq_rd_o.write = 1'b0;
+  assign treq_rd_o.addr = sp_addr_q;
+  assign treq_rd_o.len = sp_plen_q;
+  assign treq_rd_o.tag = {2'b0, tag_q};
+  assign treq_rd_o.op = sp_op_q;
+  assign probe_rd_o = accept;
+  assign probe_rd_op_o = rd_i.op;
+
+  // Tags: the lowest free one is chosen a cycle before it is needed.
+  logic [255:0] busy_q;
+  logic pick;
+  assign pick = sp_next && (!tag_valid_q || fire);
+
+  // ---- Completions: registered with the tag's state (stage B), then written ------------------------------------------
+  logic b_valid_q, b_sop_q, b_eop_q, b_act_q;
+  logic [2:0] b_status_q;
+  logic [7:0] b_tag_q;
+  logic [12:0] b_bc_q;
+  logic [6:0] b_la_q;
+  logic [10:0] b_left_q;               // DWs of this TLP, from this beat on
+  logic [511:0] b_data_q;
+  logic b_started_q;                   // state of the tag
+  logic [PosW-1:0] b_pos_q;
+  logic [10:0] b_rem_q;
+  logic [SlotW-1:0] b_slot_q;
+  logic b_a6_q;
+  logic [1:0] b_off_q, b_pad_q;
+
+  logic [StaticW-1:0] static_mem [256];
+  logic [DynW-1:0] dyn_mem [256];
+
+  logic b_over, b_write, b_end, b_fin, b_err;
+  logic [4:0] b_n, b_nw;
+  logic [PosW-1:0] b_pos_next;
+  logic [10:0] b_rem_next;
+  assign b_over = b_left_q > b_rem_q;
+  assign b_n = b_left_q > 11'd16 ? 5'd16 : b_left_q[4:0];
+  assign b_nw = {6'b0, b_n} > b_rem_q ? b_rem_q[4:0] : b_n;
+  assign b_write = b_valid_q && b_act_q && b_status_q == rnic_pkg::DmaOk;
+  assign b_pos_next = b_pos_q + PosW'(b_nw);
+  assign b_rem_next = b_rem_q - {6'b0, b_nw};
+  assign b_end = b_valid_q && b_act_q && b_eop_q;
+  assign b_err = b_status_q != rnic_pkg::DmaOk || b_over;
+  assign b_fin = b_end && (b_err || b_rem_next == 11'd0);
+
+  // What the completer should have said.
+  logic [12:0] b_bc_want;
+  logic [6:0] b_la_want;
+  assign b_bc_want = {b_rem_q, 2'b0} - (b_started_q ? 13'd0 : {11'b0, b_off_q}) - {11'b0, b_pad_q};
+  assign b_la_want = {b_pos_q[4] ^ b_a6_q, b_pos_q[3:0], b_started_q ? 2'b0 : b_off_q};
+  assign stat_malformed_o = b_write && b_sop_q && (b_over || b_bc_q != b_bc_want || b_la_q != b_la_want);
+  assign stat_unexpected_o = b_valid_q && b_sop_q && !b_act_q;
+  assign stat_cpl_error_o = b_end && (b_status_q == rnic_pkg::DmaUr || b_status_q == rnic_pkg::DmaCa ||
+                                      b_status_q == rnic_pkg::DmaPoisoned);
+
+  // Lookup of the tag at the first beat, with what stage B is just writing.
+  logic a_sop, a_same, a_hit;
+  logic [7:0] a_tag;
+  assign a_tag = cpl_i.tag[7:0];
+  assign a_sop = cpl_valid_i && cpl_i.sop;
+  assign a_same = b_end && b_tag_q == a_tag;
+  assign a_hit = cpl_i.tag[9:8] == 2'd0 && busy_q[a_tag] && !(tag_valid_q && tag_q == a_tag) && !(a_same && b_fin);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      b_valid_q <= 1'b0;
+      b_act_q <= 1'b0;
+    end else begin
+      b_valid_q <= cpl_valid_i;
+      if (a_sop) b_act_q <= a_hit;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (cpl_valid_i) begin
+      b_sop_q <= cpl_i.sop;
+      b_eop_q <= cpl_i.eop;
+      b_status_q <= cpl_i.status;
+      b_data_q <= cpl_i.data;
+    end
+    if (a_sop) begin
+      b_tag_q <= a_tag;
+      b_bc_q <= cpl_i.byte_count;
+      b_la_q <= cpl_i.lower_addr;
+      b_left_q <= cpl_i.len_dw;
+      {b_slot_q, b_a6_q, b_off_q, b_pad_q} <= static_mem[a_tag];
+      {b_started_q, b_pos_q, b_rem_q} <= a_same ? {1'b1, b_pos_next, b_rem_next} : dyn_mem[a_tag];
+    end else if (b_valid_q) begin
+      b_left_q <= b_left_q - {6'b0, b_n};
+      b_pos_q <= b_pos_next;
+      b_rem_q <= b_rem_next;
+    end
+    if (fire) begin
+      static_mem[tag_q] <= {sp_slot_q, sp_addr_q[6] ^ sp_pos_q[4], sp_addr_q[1:0],
+                            2'd0 - sp_addr_q[1:0] - sp_plen_q[1:0]};
+      dyn_mem[tag_q] <= {1'b0, sp_pos_q, sp_dws};
+    end
+    if (b_end && !b_fin) dyn_mem[b_tag_q] <= {1'b1, b_pos_next, b_rem_next};
+  end
+
+  // ---- Per read: pieces still out, first error, finished -------------------------------------------------------------
+  logic [5:0] out_mem [MaxReads];      // pieces not yet answered
+  logic [2:0] st_mem [MaxReads];
+  logic [InfoW-1:0] info_mem [MaxReads];
+  logic [OpW-1:0] op_mem [MaxReads];
+  logic [MaxReads-1:0] done_q;
+  logic [5:0] b_out;
+  logic [2:0] b_st;
+  logic b_all;
+  assign b_out = out_mem[b_slot_q];
+  assign b_st = st_mem[b_slot_q];
+  assign b_all = b_fin && b_out == 6'd1;
+  assign probe_done_o = b_all && !b_err && b_st == rnic_pkg::DmaOk;
+  assign probe_done_op_o = op_mem[b_slot_q];
+
+  always_ff @(posedge clk_i) begin
+    if (accept) begin
+      out_mem[wslot] <= in_cuts + 6'd1;
+      st_mem[wslot] <= go_bus ? rnic_pkg::DmaOk : rnic_pkg::DmaNoMaster;
+      info_mem[wslot] <= {rd_i.addr[5:0], rd_i.len, in_lines, in_steps};
+      op_mem[wslot] <= rd_i.op;
+    end
+    if (b_fin) begin
+      out_mem[b_slot_q] <= b_out - 6'd1;
+      if (b_err && b_st == rnic_pkg::DmaOk) begin
+        st_mem[b_slot_q] <= b_status_q != rnic_pkg::DmaOk ? b_status_q : rnic_pkg::DmaMalformed;
+      end
+    end
+  end
+
+  // ---- Output ---------------------------------------------------------------------------------------------------------
+  // Stage R reads a line (r_*), stage S joins it with the one before and shifts; then the output register.
+  logic pay_valid_q, r_valid_q, mid_q;
+  rnic_pkg::payload_t pay_q;
+  logic r_first_q, r_direct_q;
+  logic [2:0] r_status_q;
+  logic [5:0] r_off_q;
+  logic [12:0] r_bytes_q;              // bytes still to output, from this step on
+  logic [511:0] r_line, prev_q;
+  logic [6:0] steps_q, lines_q;
+  logic [LineW-1:0] oline_q;           // next line to read
+
+  logic [5:0] h_off;
+  logic [12:0] h_len;
+  logic [6:0] h_lines, h_steps, steps, lines;
+  logic [2:0] h_status;
+  logic advance, start, step, step_last, fail, emit, r_last;
+  assign {h_off, h_len, h_lines, h_steps} = info_mem[rptr_q[SlotW-1:0]];
+  assign h_status = st_mem[rptr_q[SlotW-1:0]];
+  assign advance = !pay_valid_q || pay_ready_i;
+  assign start = advance && !mid_q && wptr_q != rptr_q && done_q[rptr_q[SlotW-1:0]];
+  assign step = start || (advance && mid_q);
+  assign fail = start && h_status != rnic_pkg::DmaOk;
+  assign steps = mid_q ? steps_q : h_steps;
+  assign lines = mid_q ? lines_q : h_lines;
+  assign step_last = fail || steps == 7'd1;
+  assign emit = r_valid_q && (r_direct_q || !r_first_q);
+  assign r_last = r_status_q != rnic_pkg::DmaOk || r_bytes_q <= 13'd64;
+
+  assign pay_valid_o = pay_valid_q;
+  assign pay_o = pay_q;
+
+  for (genvar b = 0; b < 16; b++) begin : gen_bank
+    localparam logic [3:0] B = b;
+    logic [31:0] mem [Lines];
+    logic [31:0] rdata_q;
+    logic [3:0] k;                     // which DW of the beat falls into this bank
+    logic [LineW-1:0] row;
+    assign k = B - b_pos_q[3:0];
+    assign row = b_pos_q[PosW-1:4] + LineW'(B < b_pos_q[3:0]);
+    assign r_line[32*b +: 32] = rdata_q;
+    always_ff @(posedge clk_i) begin
+      if (b_write && {1'b0, k} < b_nw) mem[row] <= b_data_q[{k, 5'b0} +: 32];
+      if (step) rdata_q <= mem[oline_q];
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      wptr_q <= '0;
+      rptr_q <= '0;
+      line_q <= '0;
+      free_q <= (LineW + 1)'(Lines);
+      done_q <= '0;
+      nx_valid_q <= 1'b0;
+      sp_valid_q <= 1'b0;
+      tag_valid_q <= 1'b0;
+      busy_q <= '0;
+      mid_q <= 1'b0;
+      r_valid_q <= 1'b0;
+      pay_valid_q <= 1'b0;
+      oline_q <= '0;
+    end else begin
+      if (accept) begin
+        wptr_q <= wptr_q + 1'b1;
+        line_q <= line_q + LineW'(in_lines);
+        done_q[wslot] <= !go_bus;
+      end
+      if (b_all) done_q[b_slot_q] <= 1'b1;
+      if (accept || (step && step_last)) begin
+        free_q <= free_q - (accept ? (LineW + 1)'(in_lines) : '0) + (step && step_last ? (LineW + 1)'(h_lines) : '0);
+      end
+      // Splitter
+      if (nx_valid_q) nx_valid_q <= !sp_open;
+      else nx_valid_q <= accept && go_bus && !sp_open;
+      sp_valid_q <= sp_next;
+      // Tags
+      if (pick) begin : pick_tag
+        logic [255:0] avail;
+        logic [15:0] group;
+        logic [3:0] g;
+        avail = ~busy_q & (cfg_i.ext_tag ? AllTags : FiveBitTags);
+        for (int i = 0; i < 16; i++) group[i] = |avail[16*i +: 16];
+        g = first16(group);
+        tag_valid_q <= |group;
+        if (|group) busy_q[{g, first16(avail[{g, 4'b0} +: 16])}] <= 1'b1;
+        tag_q <= {g, first16(avail[{g, 4'b0} +: 16])};
+      end else if (fire) begin
+        tag_valid_q <= 1'b0;
+      end
+      if (b_fin) busy_q[b_tag_q] <= 1'b0;
+      // Output
+      if (advance) begin
+        r_valid_q <= step;
+        pay_valid_q <= emit;
+      end
+      if (step) begin
+        mid_q <= !step_last;
+        if (fail) oline_q <= oline_q + LineW'(h_lines);
+        else if (lines != 7'd0) oline_q <= oline_q + 1'b1;
+        if (step_last) rptr_q <= rptr_q + 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (accept && go_bus && !sp_open) begin
+      nx_addr_q <= rd_i.addr;
+      nx_len_q <= rd_i.len;
+      nx_first_q <= in_first;
+      nx_slot_q <= wslot;
+      nx_pos_q <= {line_q, rd_i.addr[5:2]};
+      nx_op_q <= rd_i.op;
+    end
+    if (sp_open && nx_valid_q) begin
+      sp_addr_q <= nx_addr_q;
+      sp_rem_q <= nx_len_q;
+      sp_plen_q <= nx_first_q;
+      sp_slot_q <= nx_slot_q;
+      sp_pos_q <= nx_pos_q;
+      sp_op_q <= nx_op_q;
+    end else if (sp_open && accept) begin
+      sp_addr_q <= rd_i.addr;
+      sp_rem_q <= rd_i.len;
+      sp_plen_q <= in_first;
+      sp_slot_q <= wslot;
+      sp_pos_q <= {line_q, rd_i.addr[5:2]};
+      sp_op_q <= rd_i.op;
+    end else if (fire && !sp_last) begin
+      sp_addr_q <= sp_addr_q + {51'b0, sp_plen_q};
+      sp_rem_q <= sp_rem_next;
+      sp_plen_q <= sp_rem_next < chunk ? sp_rem_next : chunk;
+      sp_pos_q <= sp_pos_q + PosW'(sp_dws);
+    end
+
+    if (step) begin
+      steps_q <= steps - 7'd1;
+      lines_q <= lines == 7'd0 ? 7'd0 : lines - 7'd1;
+      r_first_q <= start;
+      if (start) begin
+        r_status_q <= h_status;
+        r_off_q <= h_off;
+        r_direct_q <= fail || h_off == 6'd0 || h_lines == 7'd1;
+        r_bytes_q <= h_len;
+      end else if (r_direct_q || !r_first_q) begin
+        r_bytes_q <= r_bytes_q - 13'd64;
+      end
+    end
+    if (advance && r_valid_q) prev_q <= r_line;
+    if (advance && emit) begin : shift
+      logic [1023:0] two;
+      two = {r_line, r_direct_q ? r_line : prev_q} >> {r_off_q, 3'b0};
+      pay_q.last <= r_last;
+      pay_q.status <= r_status_q;
+      if (r_status_q != rnic_pkg::DmaOk) begin
+        pay_q.bytes <= 7'd1;
+        pay_q.data <= '0;
+      end else if (r_last) begin
+        pay_q.bytes <= r_bytes_q[6:0];
+        pay_q.data <= two[511:0] & ({512{1'b1}} >> {7'd64 - r_bytes_q[6:0], 3'b0});
+      end else begin
+        pay_q.bytes <= 7'd64;
+        pay_q.data <= two[511:0];
+      end
+    end
+  end
+
+  assign idle_o = wptr_q == rptr_q && !sp_valid_q && !nx_valid_q && !b_valid_q && !r_valid_q && !pay_valid_q;
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rd_valid_i |-> rd_i.len != 13'd0 && rd_i.len <= 13'd4096);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) treq_rd_valid_o && !treq_rd_ready_i |=>
+                   treq_rd_valid_o && $stable(treq_rd_o));
+  assert property (@(posedge clk_i) disable iff (!rst_ni) pay_valid_o && !pay_ready_i |=>
+                   pay_valid_o && $stable(pay_q.last) && $stable(pay_q.bytes) && $stable(pay_q.status));
+`endif
+endmodule

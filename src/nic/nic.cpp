@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that includes Verilator's headers; they must come before <systemc>.
+#include <Vrnic_top.h>
+#include <verilated.h>
+#include <verilated_fst_c.h>
+
+#include "rnic/nic/nic.h"
+
+#include <array>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "nic/record.h"
+#include "rnic/core/delay_queue.h"
+#include "rnic/core/error.h"
+#include "rnic/regs/regs.h"
+
+namespace rnic {
+namespace {
+
+constexpr uint64_t kNever = ~uint64_t{0};
+constexpr unsigned kResetCycles = 4;
+constexpr unsigned kPorts = 1;
+
+/// Bits of probe_t that are pulses.
+rtl::probe_t::Words pulse_mask() {
+  rtl::probe_t p;
+  p.db = p.wqe = p.rd = p.rd_done = p.mac = p.cqe = true;
+  return p.pack();
+}
+
+template <size_t N>
+bool any(const VlWide<N>& w, const std::array<uint32_t, N>& mask) {
+  uint32_t hit = 0;
+  for (size_t i = 0; i < N; ++i) hit |= w[i] & mask[i];
+  return hit != 0;
+}
+
+template <size_t N>
+void copy_words(VlWide<N>& port, const std::array<uint32_t, N>& words) {
+  for (size_t i = 0; i < N; ++i) port[i] = words[i];
+}
+
+/// Something that arrived at a pin: the first edge after ps sees it.
+template <class T>
+struct Arrival {
+  uint64_t ps;
+  T item;
+};
+
+/// FST carries the wall-clock date; equal runs must give equal files.
+void overwrite_fst_date(const std::string& path) {
+  constexpr long kDateOffset = 1 + 8 * 9 + 1 + 128;
+  constexpr size_t kDateSize = 119;
+  std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
+  if (!f) return;
+  std::array<char, kDateSize> date{};
+  std::snprintf(date.data(), date.size(), "Thu Jan  1 00:00:00 1970\n");
+  f.seekp(kDateOffset);
+  f.write(date.data(), date.size());
+}
+
+}  // namespace
+
+struct Nic::Impl : public BarClient, public Observer {
+  Impl(Nic& self, const Profile& profile, pcie::Hub& hub, Observers& observers, const NicOptions& options)
+      : self(self),
+        hub(hub),
+        observers(observers),
+        options(options),
+        period(to_ps(profile.time("clock.core_period"))),
+        dm_latency(to_ps(profile.time("devmem.read_latency"))),
+        decode_latency(profile.time("bar.decode_latency")),
+        config({static_cast<unsigned>(profile.integer("pcie.generation")),
+                static_cast<unsigned>(profile.integer("pcie.lanes")), 5}),
+        devmem(uint64_t{256} << 20),
+        bars(config, devmem, *this),
+        later("decode") {
+    context.threads(1);
+    context.fatalOnError(false);
+    context.randReset(options.randomize ? 2 : 0);
+    context.randSeed(static_cast<int>(options.seed & 0x7fffffff) | 1);
+    context.traceEverOn(!options.trace.path.empty());
+    top = std::make_unique<Vrnic_top>(&context, "rnic_top");
+    for (unsigned p = 0; p < kPorts; ++p) {
+      macs.push_back(std::make_unique<net::Mac>(fmt::format("mac{}", p).c_str(), profile, observers, options.id, p));
+    }
+    bars.provide("tx_packets_phy", [this] { return macs[0]->tx_packets(); });
+    bars.provide("tx_bytes_phy", [this] { return macs[0]->tx_bytes(); });
+    config.on_change = [this] { apply_config(); };
+    top->clk_i = 0;
+    top->rst_ni = 0;
+    top->evt_ready_i = 1;
+    top->dm_req_ready_i = 1;
+    apply_config();
+    if (!options.trace.path.empty()) {
+      trace = std::make_unique<VerilatedFstC>();
+      top->trace(trace.get(), 99);
+      trace->open(options.trace.path.c_str());
+      if (!trace->isOpen()) throw InputError("cannot write the waveform " + options.trace.path);
+      observers.add(this);
+    }
+    if (!options.record_path.empty()) recorder = std::make_unique<StimulusWriter>(options.record_path);
+    next_edge = options.phase_ps;
+  }
+
+  ~Impl() override {
+    close_trace();
+    top->final();
+  }
+
+  // ---- What arrives at the pins ------------------------------------------------------------------------------------
+
+  void doorbell(const rtl::doorbell_t& db) override {
+    mmio.push_back({now(), db});
+    wake();
+  }
+  void command(const rtl::cmd_t& cmd) override {
+    mmio.push_back({now(), cmd});
+    wake();
+  }
+
+  void completion(const pcie::Tlp& tlp) {
+    const uint64_t t = now();
+    const size_t beats = std::max<size_t>(1, (tlp.data.size() + 63) / 64);
+    for (size_t i = 0; i < beats; ++i) {
+      rtl::tlp_beat_t b;
+      b.sop = i == 0;
+      b.eop = i + 1 == beats;
+      b.hdr = {tlp.hdr[3], tlp.hdr[2], tlp.hdr[1], tlp.hdr[0]};
+      const size_t n = std::min<size_t>(64, tlp.data.size() - i * 64);
+      b.dws = static_cast<uint8_t>(n / 4);
+      if (n != 0) std::memcpy(b.data.data(), tlp.data.data() + i * 64, n);
+      b.op = tlp.op;
+      tlp_rx.push_back({t, b.pack()});
+    }
+    wake();
+  }
+
+  // ---- Clock ---------------------------------------------------------------------------------------------------------
+
+  static uint64_t now() { return to_ps(sc_core::sc_time_stamp()); }
+
+  /// First edge strictly after t.
+  uint64_t edge_after(uint64_t t) const {
+    return t < options.phase_ps ? options.phase_ps : options.phase_ps + ((t - options.phase_ps) / period + 1) * period;
+  }
+
+  void wake() {
+    if (!sleeping) return;
+    sleeping = false;
+    next_edge = edge_after(now());
+    wake_event.notify(from_ps(next_edge - now()));
+  }
+
+  bool pins_quiet() const { return mmio.empty() && tlp_rx.empty() && dm_rsp.empty(); }
+
+  /// One edge of the clock, now.
+  void edge() {
+    const uint64_t t = now();
+    if (t != next_edge) {  // first activation, before edge 0
+      sc_core::next_trigger(from_ps(next_edge - t));
+      return;
+    }
+    const uint64_t n = (t - options.phase_ps) / period;
+    if (trace) touch(t - (t != 0));
+    drive_inputs(t, n);
+    top->eval();
+    if (recorder) record_inputs();
+    take_outputs(t);
+    if (trace) touch(t);
+    top->clk_i = 1;
+    top->eval();
+    if (trace) {
+      high_since = t;
+      apply_deferred();
+    } else {
+      top->clk_i = 0;
+    }
+    ++clocked;
+    if (context.errorCount() != 0) stop_on_assertion();
+    if (options.skip_idle && top->idle_o && pins_quiet() && n >= kResetCycles) {
+      sleeping = true;
+      sc_core::next_trigger(wake_event);
+      return;
+    }
+    next_edge = t + period;
+    sc_core::next_trigger(from_ps(period));
+  }
+
+  void drive_inputs(uint64_t t, uint64_t n) {
+    top->rst_ni = n >= kResetCycles;
+    top->cycle_i = n;
+    top->now_i = t / 1000;
+    const bool running = n >= kResetCycles;
+
+    // MMIO in order, one at a time
+    if (!mmio_shown && running && !mmio.empty() && mmio.front().ps < t) {
+      mmio_shown = true;
+      if (const auto* db = std::get_if<rtl::doorbell_t>(&mmio.front().item)) {
+        copy_words(top->db_i, db->pack());
+        top->db_valid_i = 1;
+      } else {
+        rtl::drive(top->cmd_i, std::get<rtl::cmd_t>(mmio.front().item));
+        top->cmd_valid_i = 1;
+      }
+    }
+    if (!rx_shown && running && !tlp_rx.empty() && tlp_rx.front().ps < t) {
+      rx_shown = true;
+      copy_words(top->tlp_rx_i, tlp_rx.front().item);
+      top->tlp_rx_valid_i = 1;
+    }
+    const bool rsp = !dm_rsp.empty() && dm_rsp.front().ps < t;
+    if (rsp) {
+      copy_words(top->dm_rsp_i, dm_rsp.front().item);
+      dm_rsp.pop_front();
+    }
+    top->dm_rsp_valid_i = rsp;
+
+    const Time at = sc_core::sc_time_stamp();
+    top->tlp_tx_ready_i = hub.nic_tx_ready(at);
+    const auto fc = hub.nic_credits(at).pack();
+    if (fc != fc_shown) {
+      fc_shown = fc;
+      top->pcie_fc_i = fc[0];
+    }
+    uint32_t ready = 0;
+    for (unsigned p = 0; p < kPorts; ++p) ready |= uint32_t{macs[p]->ready(at)} << p;
+    top->mac_tx_ready_i = ready;
+  }
+
+  /// Handshakes of the edge at t, from the values before it.
+  void take_outputs(uint64_t t) {
+    if (!top->rst_ni) return;
+    if (mmio_shown) {
+      if (top->db_valid_i ? top->db_ready_o : top->cmd_ready_o) {
+        mmio.pop_front();
+        mmio_shown = false;
+      }
+    }
+    if (rx_shown && top->tlp_rx_ready_o) {
+      tlp_rx.pop_front();
+      rx_shown = false;
+    }
+    // Probes first: the models below report what follows from the handshake.
+    if (any(top->probe_o, probe_mask)) report_probes(t);
+    if (top->stat_o != 0) bars.count(rtl::sample<rtl::stat_t>(top->stat_o));
+    if (top->evt_valid_o) {
+      const auto e = rtl::sample<rtl::event_t>(top->evt_o);
+      bars.log(e, t / 1000);
+      observers.error({options.id, t, e});
+    }
+    if (top->dm_req_valid_o) device_memory_request(t);
+    if (top->tlp_tx_valid_o && top->tlp_tx_ready_i) tlp_beat(t);
+    for (unsigned p = 0; p < kPorts; ++p) {
+      if ((top->mac_tx_valid_o >> p & 1) && (top->mac_tx_ready_i >> p & 1)) {
+        macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth));
+      }
+    }
+    pending_clear = true;
+    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0;
+    if (!rx_shown) top->tlp_rx_valid_i = 0;
+  }
+
+  void device_memory_request(uint64_t t) {
+    const auto r = rtl::sample<rtl::dm_req_t>(top->dm_req_o);
+    auto* bytes = reinterpret_cast<const uint8_t*>(r.data.data());
+    if (r.write) {
+      for (unsigned i = 0; i < 64; ++i) {
+        if (r.strb >> i & 1) devmem.write(r.addr + i, bytes + i, 1);
+      }
+      return;
+    }
+    for (unsigned b = 0; b < (r.two ? 2u : 1u); ++b) {
+      rtl::dm_rsp_t rsp;
+      rsp.last = b == (r.two ? 1u : 0u);
+      devmem.read(r.addr + 64 * b, reinterpret_cast<uint8_t*>(rsp.data.data()), 64);
+        dm_rsp.push_back({t + dm_latency, rsp.pack()});
+    }
+  }
+
+  void tlp_beat(uint64_t t) {
+    const auto b = rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o);
+    if (b.sop) {
+      tx_tlp = {};
+      tx_tlp.hdr = {b.hdr[3], b.hdr[2], b.hdr[1], b.hdr[0]};
+      tx_tlp.op = b.op;
+    }
+    const auto* bytes = reinterpret_cast<const uint8_t*>(b.data.data());
+    tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * b.dws);
+    if (!b.eop) return;
+    if (tx_tlp.is_mem_read()) observers.event({EventKind::kRdPins, t, 0, tx_tlp.op, options.id, 0});
+    observers.tlp({options.id, true, t, &tx_tlp});
+    hub.from_nic(std::move(tx_tlp));
+  }
+
+  void report_probes(uint64_t t) {
+    if (observers.empty()) return;
+    const auto p = rtl::sample<rtl::probe_t>(top->probe_o);
+    const auto tell = [&](bool pulse, EventKind kind, const rtl::op_t& op) {
+      if (pulse) observers.event({kind, t, 0, op, options.id, 0});
+    };
+    rtl::op_t db;
+    db.qpn = p.db_qpn;
+    db.wqe = p.db_pi;
+    tell(p.db, EventKind::kDb, db);
+    tell(p.wqe, EventKind::kWqe, p.wqe_op);
+    tell(p.rd, EventKind::kRdIssue, p.rd_op);
+    tell(p.rd_done, EventKind::kRdDone, p.rd_done_op);
+    tell(p.mac, EventKind::kMac, p.mac_op);
+    tell(p.cqe, EventKind::kCqeIssue, p.cqe_op);
+  }
+
+  void apply_config() { rtl::drive(top->pcie_cfg_i, config.settings()); }
+
+  void stop_on_assertion() {
+    if (stopped) return;
+    stopped = true;
+    close_trace();
+    SC_REPORT_ERROR("rnic", fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), now()).c_str());
+  }
+
+  // ---- Waveform --------------------------------------------------------------------------------------------------------
+  // A dump is written when the next instant comes, so that everything of one picosecond lands in it. Times only grow.
+
+  /// Moves the waveform on to t: what the model shows now holds up to then.
+  void touch(uint64_t t) {
+    const uint64_t fall = high_since + period / 2;
+    if (high_since != kNever && t >= fall) {
+      if (pending != kNever && fall > pending) write_dump();
+      pending = fall;
+      high_since = kNever;
+      top->clk_i = 0;
+      top->eval();
+    }
+    if (pending != kNever && t > pending) write_dump();
+    if (pending == kNever || t > pending) pending = t;
+  }
+
+  void write_dump() {
+    if (pending >= options.trace.from_ps && pending <= options.trace.to_ps) trace->dump(pending);
+  }
+
+  /// Instants of the models become toggles in the same file.
+  void on_event(const Event& e) override {
+    if (e.nic != options.id || !trace) return;
+    switch (e.kind) {
+      case EventKind::kDbStore: ext.db_store ^= true; break;
+      case EventKind::kDbPins: ext.db_pins ^= true; break;
+      case EventKind::kMemRdStart: ext.mem_rd_start ^= true; break;
+      case EventKind::kMemRdEnd: ext.mem_rd_end ^= true; break;
+      case EventKind::kWireFirst: ext.wire_first ^= true; break;
+      case EventKind::kWireLast: ext.wire_last ^= true; break;
+      case EventKind::kCqeVisible: ext.cqe_visible ^= true; break;
+      default: return;  // an RTL instant: the waveform has it already
+    }
+    ext.op = e.op;
+    if (!sleeping && e.ps == next_edge) {
+      deferred = true;  // this edge is still to come: its inputs lie one picosecond earlier
+      return;
+    }
+    touch(e.ps);
+    rtl::drive(top->ext_probe_i, ext);
+    top->eval();
+  }
+
+  void apply_deferred() {
+    if (!deferred) return;
+    deferred = false;
+    rtl::drive(top->ext_probe_i, ext);
+    top->eval();
+  }
+
+  void close_trace() {
+    if (!trace) return;
+    if (pending != kNever) write_dump();
+    trace->close();
+    trace.reset();
+    overwrite_fst_date(options.trace.path);
+  }
+
+  void record_inputs() {
+    StimulusWriter::Edge e;
+    e.put(top->rst_ni);
+    e.put(top->cycle_i);
+    e.put(top->now_i);
+    e.put(top->db_valid_i);
+    if (top->db_valid_i) e.put(top->db_i);
+    e.put(top->cmd_valid_i);
+    e.put(top->cmd_i);
+    e.put(top->tlp_rx_valid_i);
+    if (top->tlp_rx_valid_i) e.put(top->tlp_rx_i);
+    e.put(top->dm_rsp_valid_i);
+    if (top->dm_rsp_valid_i) e.put(top->dm_rsp_i);
+    e.put(top->tlp_tx_ready_i);
+    e.put(top->mac_tx_ready_i);
+    e.put(top->pcie_fc_i);
+    e.put(top->pcie_cfg_i);
+    recorder->write(e);
+  }
+
+  Nic& self;
+  pcie::Hub& hub;
+  Observers& observers;
+  NicOptions options;
+  const uint64_t period, dm_latency;
+  const Time decode_latency;
+
+  VerilatedContext context;
+  std::unique_ptr<Vrnic_top> top;
+  std::unique_ptr<VerilatedFstC> trace;
+  std::unique_ptr<StimulusWriter> recorder;
+  ConfigSpace config;
+  Memory devmem;
+  BarDecoder bars;
+  DelayQueue later;
+  std::vector<std::unique_ptr<net::Mac>> macs;
+
+  std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t>>> mmio;
+  std::deque<Arrival<rtl::tlp_beat_t::Words>> tlp_rx;
+  std::deque<Arrival<rtl::dm_rsp_t::Words>> dm_rsp;
+  bool mmio_shown = false, rx_shown = false, pending_clear = false;
+  rtl::pcie_fc_t::Words fc_shown{};
+  const rtl::probe_t::Words probe_mask = pulse_mask();
+  pcie::Tlp tx_tlp;
+
+  sc_core::sc_event wake_event;
+  bool sleeping = false, stopped = false;
+  uint64_t next_edge = 0, clocked = 0;
+
+  rtl::ext_probe_t ext;
+  uint64_t pending = kNever, high_since = kNever;
+  bool deferred = false;
+};
+
+Nic::Nic(sc_core::sc_module_name name, const Profile& profile, pcie::Hub& hub, Observers& observers,
+         const NicOptions& options)
+    : sc_module(name) {
+  observers.add_clock(options.phase_ps, to_ps(profile.time("clock.core_period")));
+  impl_ = std::make_unique<Impl>(*this, profile, hub, observers, options);
+  hub.attach_nic(this);
+  SC_HAS_PROCESS(Nic);
+  sc_core::sc_spawn_options method;
+  method.spawn_method();
+  sc_core::sc_spawn([this] { impl_->edge(); }, "clock", &method);
+}
+
+Nic::~Nic() = default;
+
+void Nic::deliver(pcie::Tlp tlp) {
+  Impl& i = *impl_;
+  const uint64_t t = Impl::now();
+  i.observers.tlp({i.options.id, false, t, &tlp});
+  if (tlp.is_completion()) {
+    i.observers.event({EventKind::kCplPins, t, 0, tlp.op, i.options.id, 0});
+    i.completion(tlp);
+    return;
+  }
+  const uint64_t bar0 = i.config.bar(0);
+  if (tlp.is_mem_write() && tlp.address() >= bar0 && tlp.address() - bar0 < ConfigSpace::bar_size(0)) {
+    rtl::op_t op = tlp.op;
+    op.qpn = static_cast<uint16_t>((tlp.address() - bar0) >> 8);
+    i.observers.event({EventKind::kDbPins, t, 0, op, i.options.id, 0});
+  }
+  i.later.after(i.decode_latency, [this, tlp = std::move(tlp)] {
+    if (auto cpl = impl_->bars.request(tlp, Impl::now() / 1000)) {
+      impl_->observers.tlp({impl_->options.id, true, Impl::now(), &*cpl});
+      impl_->hub.from_nic(std::move(*cpl));
+    }
+  });
+}
+
+ConfigSpace& Nic::config() { return impl_->config; }
+BarDecoder& Nic::bars() { return impl_->bars; }
+Memory& Nic::device_memory() { return impl_->devmem; }
+net::Mac& Nic::mac(unsigned port) { return *impl_->macs.at(port); }
+uint64_t Nic::clocked_cycles() const { return impl_->clocked; }
+uint64_t Nic::cycle_at(uint64_t ps) const {
+  return ps < impl_->options.phase_ps ? 0 : (ps - impl_->options.phase_ps) / impl_->period;
+}
+bool Nic::idle() const {
+  const Impl& i = *impl_;
+  return i.pins_quiet() && i.top->idle_o && i.later.empty() && !i.macs[0]->busy();
+}
+unsigned Nic::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
+void Nic::close_trace() { impl_->close_trace(); }
+
+BuildInfo build_info() {
+  return {512,
+          static_cast<unsigned>(rtl::rnic_pkg::NumTags),
+          256,
+          kPorts,
+          RNICSIM_VERSION,
+          Verilated::productVersion(),
+          sc_core::sc_release(),
+          "g++ " __VERSION__};
+}
+
+}  // namespace rnic

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <fstream>
+#include <sstream>
+
+#include "Vicrc.h"
+#include "rnic/golden/packetizer.h"
+#include "rtl/bench.h"
+
+namespace rnic::test {
+namespace {
+
+using golden::Bytes;
+constexpr unsigned kLatency = 5;  // edges from the one that takes the last beat, that one counted, to the answer
+
+// A frame as the block wants it: Ethernet header zeroed, variant fields ones, without ICRC.
+Bytes masked(Bytes frame) {
+  for (unsigned i = 0; i < 14; ++i) frame[i] = 0;
+  for (unsigned i : {15u, 22u, 24u, 25u, 40u, 41u, 46u}) frame[i] = 0xff;
+  return frame;
+}
+
+class IcrcBench : public Bench<Vicrc> {
+ public:
+  using Bench::Bench;
+
+  void send(const Bytes& frame, unsigned idle_pct) {
+    const Bytes b = masked(frame);
+    expected.push_back(golden::icrc(Bytes(frame.begin() + 14, frame.end())));
+    for (size_t at = 0; at < b.size(); at += 64) {
+      while (chance(idle_pct)) step(false);
+      for (unsigned w = 0; w < 16; ++w) {
+        uint32_t v = 0;
+        for (unsigned i = 0; i < 4; ++i) v |= at + 4 * w + i < b.size() ? uint32_t{b[at + 4 * w + i]} << (8 * i) : 0;
+        top->data_i[w] = v;
+      }
+      top->sop_i = at == 0;
+      top->eop_i = at + 64 >= b.size();
+      top->zero_dws_i = top->eop_i ? (at + 62 - b.size()) / 4 : rng() % 16;
+      step(true);
+    }
+  }
+
+  void step(bool valid) {
+    top->valid_i = valid;
+    tick();
+    if (valid && top->eop_i) due.push_back(cycle + kLatency - 1);
+    const bool now = !due.empty() && due.front() == cycle;
+    ASSERT_EQ(top->valid_o, now);
+    if (now) {
+      ASSERT_EQ(top->icrc_o, expected.front());
+      expected.pop_front();
+      due.pop_front();
+      ++checked;
+    }
+  }
+
+  void drain() {
+    for (unsigned i = 0; i < kLatency + 1; ++i) step(false);
+    EXPECT_TRUE(expected.empty());
+    EXPECT_TRUE(top->idle_o);
+  }
+
+  std::deque<uint32_t> expected;
+  std::deque<uint64_t> due;
+  unsigned checked = 0;
+};
+
+Bytes random_frame(std::mt19937_64& rng, size_t bytes) {
+  Bytes b(bytes);
+  for (auto& x : b) x = static_cast<uint8_t>(rng());
+  b[14] = 0x45;
+  return b;
+}
+
+// Every length of the covered bytes from the shortest to three beats gives zlib's CRC, back to back and with gaps.
+TEST(IcrcTest, EveryLengthAgreesWithZlib) {
+  for (unsigned idle : {0u, 50u}) {
+    IcrcBench b(test_seed());
+    for (size_t end = 54; end <= 250; end += 4) b.send(random_frame(b.rng, end), idle);
+    for (size_t end = 54 + 4096; end >= 54 + 4096 - 64; end -= 4) b.send(random_frame(b.rng, end), idle);
+    b.drain();
+    EXPECT_EQ(b.checked, 67u);
+  }
+}
+
+// Each single bit of a masked beat reaches the answer through its own column: all 512 x 3 positions one by one.
+TEST(IcrcTest, EveryBitCounts) {
+  IcrcBench b(test_seed());
+  const Bytes base = random_frame(b.rng, 190);
+  for (size_t byte = 14; byte < base.size(); ++byte) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      Bytes f = base;
+      f[byte] ^= static_cast<uint8_t>(1 << bit);
+      if (byte == 14) continue;
+      b.send(f, 0);
+    }
+  }
+  b.drain();
+  EXPECT_EQ(b.checked, 175u * 8);
+}
+
+// The ICRC of published frames comes out as it stands in them.
+TEST(IcrcTest, ReferenceFrames) {
+  std::ifstream in(RNIC_TEST_DATA "/roce_frames.txt");
+  unsigned frames = 0;
+  IcrcBench b(test_seed());
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::string hex = line.substr(line.rfind(' ') + 1);
+    Bytes f;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2) f.push_back(static_cast<uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
+    if (f[12] == 0x81) f.erase(f.begin() + 12, f.begin() + 16);
+    ASSERT_EQ(f[12], 0x08);
+    uint32_t sent = 0;
+    for (unsigned i = 0; i < 4; ++i) sent |= uint32_t{f[f.size() - 4 + i]} << (8 * i);
+    b.send(Bytes(f.begin(), f.end() - 4), 0);
+    EXPECT_EQ(b.expected.back(), sent) << line.substr(0, 60);
+    ++frames;
+  }
+  b.drain();
+  EXPECT_EQ(frames, 11u);
+}
+
+// What a busy cycle costs to simulate, printed for the record.
+TEST(IcrcTest, SimulationCost) {
+  IcrcBench b(test_seed());
+  auto& t = *b.top;
+  for (unsigned w = 0; w < 16; ++w) t.data_i[w] = static_cast<uint32_t>(b.rng());
+  t.sop_i = 0, t.eop_i = 0;
+  for (int busy : {1, 0}) {
+    t.valid_i = busy;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200000; ++i) {
+      t.data_i[i & 15] += 12345;
+      b.tick();
+    }
+    const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 200000;
+    std::printf("icrc: %.0f ns per %s cycle\n", ns, busy ? "busy" : "idle");
+  }
+}
+
+}  // namespace
+}  // namespace rnic::test
