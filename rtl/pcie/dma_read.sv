@@ -297,13 +297,14 @@ module dma_read #(
   assign pay_o = pay_q;
 
   for (genvar b = 0; b < 16; b++) begin : gen_bank
-    localparam logic [3:0] B = b;
+    localparam logic [4:0] B = b;
     logic [31:0] mem [Lines];
     logic [31:0] rdata_q;
+    logic next_row;
     logic [3:0] k;                     // which DW of the beat falls into this bank
     logic [LineW-1:0] row;
-    assign k = B - b_pos_q[3:0];
-    assign row = b_pos_q[PosW-1:4] + LineW'(B < b_pos_q[3:0]);
+    assign {next_row, k} = B - {1'b0, b_pos_q[3:0]};
+    assign row = b_pos_q[PosW-1:4] + LineW'(next_row);
     assign r_line[32*b +: 32] = rdata_q;
     always_ff @(posedge clk_i) begin
       if (b_write && {1'b0, k} < b_nw) mem[row] <= b_data_q[{k, 5'b0} +: 32];

@@ -6,7 +6,7 @@
 // header travels with the first. One beat a cycle. A TLP starts only when its credits are there.
 //
 // Latency: one cycle from an accepted request to tlp_tx_valid_o, one cycle from tlp_rx_valid_i to cpl_valid_o. When a
-// read and a write can both be sent they take turns. A write is taken together with its first beat of data; if its later
+// read and a write can both be sent they take turns, but a read never goes before a write that waited before it. A write is taken together with its first beat of data; if its later
 // beats come late, tlp_tx_valid_o drops inside the TLP and nothing else is sent. A completion whose data disagree with its
 // length ends with the beat at which that shows, with DmaMalformed; the rest of it is dropped.
 module pcie_tlp_gen (
@@ -70,6 +70,7 @@ module pcie_tlp_gen (
   rnic_pkg::tlp_beat_t tx_q;
   logic mid_q;                 // inside a write of more than one beat
   logic last_wr_q;             // the latest TLP was a write
+  logic wr_older_q;            // the waiting write came before any read that waits or will come
   logic [10:0] left_q;         // DWs of it still to come
   logic [7:0] ph_used_q, nph_used_q;
   logic [11:0] pd_used_q;
@@ -91,7 +92,7 @@ module pcie_tlp_gen (
   logic [10:0] wr_left;
   assign tx_open = !tx_valid_q || tlp_tx_ready_i;
   assign wr_can = treq_wr_valid_i && twd_valid_i && wr_credit;
-  assign rd_can = treq_rd_valid_i && rd_credit;
+  assign rd_can = treq_rd_valid_i && rd_credit && !wr_older_q;
   assign wr_first = tx_open && !mid_q && wr_can && !(rd_can && last_wr_q);
   assign rd_go = tx_open && !mid_q && rd_can && !(wr_can && !last_wr_q);
   assign wr_more = tx_open && mid_q && twd_valid_i;
@@ -109,10 +110,12 @@ module pcie_tlp_gen (
       tx_valid_q <= 1'b0;
       mid_q <= 1'b0;
       last_wr_q <= 1'b0;
+      wr_older_q <= 1'b0;
       ph_used_q <= '0;
       pd_used_q <= '0;
       nph_used_q <= '0;
     end else begin
+      wr_older_q <= treq_wr_valid_i && !wr_first && (wr_older_q || !treq_rd_valid_i || rd_go);
       if (tx_open) tx_valid_q <= rd_go || wr_first || wr_more;
       if (wr_first || wr_more) mid_q <= wr_left > 11'd16;
       if (wr_first) begin

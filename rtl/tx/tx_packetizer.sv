@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // TX packetizer: headers (Ethernet, IPv4, UDP, BTH, RETH, ImmDt), payload, pad and ICRC of one packet, as 512-bit beats
-// to the MAC. A packet starts when its whole payload waits in the TX buffer, so a frame never has gaps of its own
-// making; one beat a cycle, back to back. The pipeline itself never stalls: a packet enters only when the output FIFO
-// has room for all of its beats.
+// to the MAC. A packet starts when the first beat of its payload is offered (dma_master offers a packet's payload only
+// when it is complete), so a frame never has gaps of its own making; one beat a cycle, back to back. The pipeline itself
+// never stalls: a packet enters only when the output FIFO has room for all of its beats.
 //
 // A description with err set, or whose payload came back with an error, makes no frame: it is reported to cqe_writer in
-// its place, and the QP's later descriptions are flushed.
+// its place, and after a failed payload the QP's later descriptions are flushed. A message gets one report at most.
+//
+// Four header stages (hidden behind the payload read), then per beat: merge, fill, five of the ICRC, insert, FIFO. From
+// the first cycle with pay_valid_i to the acceptance of the last beat at mac_ready_i = 1: 12 edges for the three beats
+// of a 64 B WRITE, and one more for each further beat.
 module tx_packetizer (
   input  logic clk_i,
   input  logic rst_ni,
@@ -33,4 +37,551 @@ module tx_packetizer (
   output rnic_pkg::op_t probe_mac_op_o,
   output logic idle_o
 );
+  localparam int unsigned EthIpUdpBth =
+      roce_pkg::EthBytes + roce_pkg::Ipv4Bytes + roce_pkg::UdpBytes + roce_pkg::BthBytes;  // 54
+  localparam int unsigned FifoDepth = 128;       // beats; more than the 66 of the longest packet and the pipeline's 9
+  localparam int unsigned OrderDepth = 64;       // frames and reports under way
+  localparam int unsigned CqeW = 131;            // width of cqe_req_t
+  localparam int unsigned OutW = 3 + rnic_pkg::MacBeatW;
+
+  // ==== Header pipeline: h1 lengths and partial sums, h2 and h3 checksum, h4 bytes of the header ==========================
+  logic h1_valid_q, h2_valid_q, h3_valid_q, h4_valid_q;
+  logic h1_ready, h2_ready, h3_ready, h4_ready;
+  logic h4_pop;
+  rnic_pkg::pkt_desc_t h1_q, h2_q, h3_q;
+
+  assign h4_ready = !h4_valid_q || h4_pop;
+  assign h3_ready = !h3_valid_q || h4_ready;
+  assign h2_ready = !h2_valid_q || h3_ready;
+  assign h1_ready = !h1_valid_q || h2_ready;
+  assign desc_ready_o = h1_ready;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      h1_valid_q <= 1'b0;
+      h2_valid_q <= 1'b0;
+      h3_valid_q <= 1'b0;
+      h4_valid_q <= 1'b0;
+    end else begin
+      if (h1_ready) h1_valid_q <= desc_valid_i;
+      if (h2_ready) h2_valid_q <= h1_valid_q;
+      if (h3_ready) h3_valid_q <= h2_valid_q;
+      if (h4_ready) h4_valid_q <= h3_valid_q;
+    end
+  end
+
+  // h1: header length; 16-bit sums over what is known. Bytes of an address in wire order make two big-endian words.
+  logic [6:0] h1_hdr_bytes_q;
+  logic [16:0] h1_sum_a_q, h1_sum_b_q, h1_sum_c_q;
+
+  always_ff @(posedge clk_i) begin
+    if (desc_valid_i && h1_ready) begin
+      h1_q <= desc_i;
+      h1_hdr_bytes_q <= 7'(EthIpUdpBth) + {2'd0, desc_i.has_reth, 4'd0} + {4'd0, desc_i.has_imm, 2'd0};
+      h1_sum_a_q <= {1'b0, desc_i.ip_id} + {1'b0, desc_i.ttl, 8'd17};
+      h1_sum_b_q <= {1'b0, desc_i.sip[7:0], desc_i.sip[15:8]} + {1'b0, desc_i.sip[23:16], desc_i.sip[31:24]};
+      h1_sum_c_q <= {1'b0, desc_i.dip[7:0], desc_i.dip[15:8]} + {1'b0, desc_i.dip[23:16], desc_i.dip[31:24]};
+    end
+  end
+
+  // h2: where the payload ends, and where what the ICRC covers ends (a multiple of 4 behind byte 14)
+  logic [12:0] h2_data_end_q, h2_cov_end_q;
+  logic [17:0] h2_sum_a_q;
+  logic [17:0] h2_sum_b_q;
+
+  always_ff @(posedge clk_i) begin
+    if (h1_valid_q && h2_ready) begin
+      h2_q <= h1_q;
+      h2_data_end_q <= {6'd0, h1_hdr_bytes_q} + h1_q.payload_len;
+      h2_cov_end_q <= {6'd0, h1_hdr_bytes_q} + {h1_q.payload_len[12:2] + {10'd0, |h1_q.payload_len[1:0]}, 2'd0};
+      h2_sum_a_q <= {1'b0, h1_sum_a_q} + {1'b0, h1_sum_b_q};
+      h2_sum_b_q <= {1'b0, h1_sum_c_q} + {2'd0, 8'h45, h1_q.tos};
+    end
+  end
+
+  // h3: IP total length = covered end - 14 + 4; sum of everything but it (0x4000: don't fragment)
+  logic [12:0] h3_data_end_q, h3_cov_end_q, h3_ip_len_q;
+  logic [18:0] h3_sum_q;
+
+  always_ff @(posedge clk_i) begin
+    if (h2_valid_q && h3_ready) begin
+      h3_q <= h2_q;
+      h3_data_end_q <= h2_data_end_q;
+      h3_cov_end_q <= h2_cov_end_q;
+      h3_ip_len_q <= h2_cov_end_q - 13'd10;
+      h3_sum_q <= {1'b0, h2_sum_a_q} + {1'b0, h2_sum_b_q} + {1'b0, 18'h04000};
+    end
+  end
+
+  // h4: the header. The checksum's carries are folded in the same step: 19 + 13 bits, then the carry's 3 bits again.
+  logic [18:0] ip_sum;
+  logic [16:0] ip_fold;
+  logic [15:0] ip_csum;
+  assign ip_sum = h3_sum_q + {6'd0, h3_ip_len_q};
+  assign ip_fold = {1'b0, ip_sum[15:0]} + {14'd0, ip_sum[18:16]};
+  assign ip_csum = ~(ip_fold[15:0] + {15'd0, ip_fold[16]});
+
+  logic [12:0] udp_len;
+  logic [1:0] pad_cnt;
+  assign udp_len = h3_ip_len_q - 13'd20;
+  assign pad_cnt = 2'd0 - h3_q.payload_len[1:0];
+
+  // ImmDt and RETH, as bytes behind the BTH
+  logic [31:0] imm_be;
+  logic [127:0] reth_be;
+  assign imm_be = {h3_q.imm[7:0], h3_q.imm[15:8], h3_q.imm[23:16], h3_q.imm[31:24]};
+  assign reth_be = {
+    h3_q.msg_len[7:0], h3_q.msg_len[15:8], h3_q.msg_len[23:16], h3_q.msg_len[31:24],
+    h3_q.rkey[7:0], h3_q.rkey[15:8], h3_q.rkey[23:16], h3_q.rkey[31:24],
+    h3_q.raddr[7:0], h3_q.raddr[15:8], h3_q.raddr[23:16], h3_q.raddr[31:24],
+    h3_q.raddr[39:32], h3_q.raddr[47:40], h3_q.raddr[55:48], h3_q.raddr[63:56]};
+
+  logic [591:0] h4_hdr_q;
+  logic h4_has_reth_q, h4_has_imm_q;
+  logic h4_frame_q;                    // not an error report
+  logic h4_has_pay_q;
+  logic [12:0] h4_data_end_q;
+  logic [6:0] h4_cov_beats_q;          // beats that the ICRC covers, 1..66
+  logic [5:0] h4_cov_tail_q;           // covered bytes in the last of them, 2..62, 2 modulo 4
+  logic h4_straddle_q;                 // the ICRC's second half takes a beat of its own
+  logic [6:0] h4_beats_q;
+  logic h4_short_q;                    // pad to 60 bytes
+  rnic_pkg::op_t h4_op_q;
+  logic [7:0] h4_err_q, h4_vendor_q, h4_wqe_opcode_q;
+  logic h4_signaled_q;
+  logic [23:0] h4_cqn_q;
+  logic [31:0] h4_msg_len_q;
+  logic [2:0] h4_prio_q, h4_port_q;
+
+  logic h3_frame;
+  assign h3_frame = h3_q.err == 8'd0;
+
+  always_ff @(posedge clk_i) begin
+    if (h3_valid_q && h4_ready) begin
+      h4_hdr_q[47:0] <= h3_q.dmac;
+      h4_hdr_q[95:48] <= h3_q.smac;
+      h4_hdr_q[111:96] <= 16'h0008;
+      // IPv4
+      h4_hdr_q[127:112] <= {h3_q.tos, 8'h45};
+      h4_hdr_q[143:128] <= {h3_ip_len_q[7:0], 3'd0, h3_ip_len_q[12:8]};
+      h4_hdr_q[159:144] <= {h3_q.ip_id[7:0], h3_q.ip_id[15:8]};
+      h4_hdr_q[175:160] <= 16'h0040;
+      h4_hdr_q[191:176] <= {8'd17, h3_q.ttl};
+      h4_hdr_q[207:192] <= {ip_csum[7:0], ip_csum[15:8]};
+      h4_hdr_q[239:208] <= h3_q.sip;
+      h4_hdr_q[271:240] <= h3_q.dip;
+      // UDP
+      h4_hdr_q[287:272] <= {h3_q.udp_sport[7:0], h3_q.udp_sport[15:8]};
+      h4_hdr_q[303:288] <= {roce_pkg::UdpPort[7:0], roce_pkg::UdpPort[15:8]};
+      h4_hdr_q[319:304] <= {udp_len[7:0], 3'd0, udp_len[12:8]};
+      h4_hdr_q[335:320] <= 16'd0;
+      // BTH
+      h4_hdr_q[343:336] <= h3_q.bth_opcode;
+      h4_hdr_q[351:344] <= {h3_q.solicited, h3_q.mig_req, pad_cnt, 4'd0};
+      h4_hdr_q[367:352] <= {h3_q.pkey[7:0], h3_q.pkey[15:8]};
+      h4_hdr_q[375:368] <= 8'd0;
+      h4_hdr_q[399:376] <= {h3_q.dest_qpn[7:0], h3_q.dest_qpn[15:8], h3_q.dest_qpn[23:16]};
+      h4_hdr_q[407:400] <= {h3_q.ack_req, 7'd0};
+      h4_hdr_q[431:408] <= {h3_q.op.psn[7:0], h3_q.op.psn[15:8], h3_q.op.psn[23:16]};
+      // RETH, ImmDt
+      h4_hdr_q[591:432] <= h3_q.has_reth ? {imm_be, reth_be} : {128'd0, imm_be};
+      h4_has_reth_q <= h3_q.has_reth;
+      h4_has_imm_q <= h3_q.has_imm;
+      h4_frame_q <= h3_frame;
+      h4_has_pay_q <= h3_frame && h3_q.payload_len != 13'd0;
+      h4_data_end_q <= h3_data_end_q;
+      h4_cov_beats_q <= h3_cov_end_q[12:6] + 7'd1;    // the tail is never 0
+      h4_cov_tail_q <= h3_cov_end_q[5:0];
+      h4_straddle_q <= h3_cov_end_q[5:0] == 6'd62;
+      h4_beats_q <= h3_cov_end_q[12:6] + (h3_cov_end_q[5:0] == 6'd62 ? 7'd2 : 7'd1);
+      h4_short_q <= h3_cov_end_q == 13'(EthIpUdpBth);
+      h4_op_q <= h3_q.op;
+      h4_err_q <= h3_q.err;
+      h4_vendor_q <= h3_q.imm[7:0];
+      h4_wqe_opcode_q <= h3_q.wqe_opcode;
+      h4_signaled_q <= h3_q.signaled;
+      h4_cqn_q <= h3_q.cqn;
+      h4_msg_len_q <= h3_q.msg_len;
+      h4_prio_q <= h3_q.prio;
+      h4_port_q <= h3_q.port;
+    end
+  end
+
+  // ==== Error memory ====================================================================================================
+  // dead: a payload of the QP failed. skip: and the rest of that message is still to come, already reported.
+  // Both are looked up when the description enters h4, and follow what the one before it does on the same edge.
+  logic [1023:0] dead_q, skip_q;
+  logic h4_dead_q, h4_skip_q;
+  logic dead_set, skip_set, skip_clr;
+  logic h3_same;
+  assign h3_same = h3_q.op.qpn == h4_op_q.qpn;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      dead_q <= '0;
+      skip_q <= '0;
+      h4_dead_q <= 1'b0;
+      h4_skip_q <= 1'b0;
+    end else begin
+      if (dead_set) dead_q[h4_op_q.qpn] <= 1'b1;
+      if (skip_set) skip_q[h4_op_q.qpn] <= 1'b1;
+      if (skip_clr) skip_q[h4_op_q.qpn] <= 1'b0;
+      if (h3_valid_q && h4_ready) begin
+        h4_dead_q <= dead_q[h3_q.op.qpn] || (dead_set && h3_same);
+        h4_skip_q <= (skip_q[h3_q.op.qpn] || (skip_set && h3_same)) && !(skip_clr && h3_same);
+        if (clear_i && clear_qpn_i == h3_q.op.qpn) begin
+          h4_dead_q <= 1'b0;
+          h4_skip_q <= 1'b0;
+        end
+      end else if (clear_i && clear_qpn_i == h4_op_q.qpn) begin
+        h4_dead_q <= 1'b0;
+        h4_skip_q <= 1'b0;
+      end
+      if (clear_i) begin
+        dead_q[clear_qpn_i] <= 1'b0;
+        skip_q[clear_qpn_i] <= 1'b0;
+      end
+    end
+  end
+
+  // ==== Decision on the description in h4 ==================================================================================
+  logic busy_q;                        // inside a frame, after its first beat
+  logic disc_q;                        // throwing away a payload, after its first beat
+  logic [7:0] credit_q;                // free places in the output FIFO, less those of beats under way
+  logic order_room;
+  logic decide, pay_here, pay_bad;
+  logic start, drop;                   // start: first beat of a frame; drop: description leaves without frame
+  logic fire, last_beat, take_pay;
+
+  assign pay_here = !h4_has_pay_q || pay_valid_i;
+  assign pay_bad = h4_has_pay_q && pay_i.last && pay_i.status != rnic_pkg::DmaOk;
+  assign decide = h4_valid_q && !busy_q && !disc_q && pay_here && order_room;
+  assign start = decide && h4_frame_q && !h4_dead_q && !pay_bad && credit_q >= {1'b0, h4_beats_q};
+  assign drop = decide && (!h4_frame_q || h4_dead_q || pay_bad);
+
+  assign dead_set = drop && h4_frame_q && !h4_dead_q;              // pay_bad
+  assign skip_set = dead_set && !h4_op_q.last;
+  assign skip_clr = drop && h4_dead_q && h4_op_q.last;
+  assign err_o = dead_set;
+  assign err_qpn_o = h4_op_q.qpn;
+
+  // What follows: a frame with or without completion, or a report at once.
+  logic order_push, order_frame, order_cqe;
+  rnic_pkg::cqe_req_t order_req;
+  assign order_frame = start;
+  assign order_push = start || (drop && order_cqe);
+  always_comb begin
+    order_req.op = h4_op_q;
+    order_req.cqn = h4_cqn_q;
+    order_req.wqe_opcode = h4_wqe_opcode_q;
+    order_req.byte_cnt = 32'd0;
+    order_req.syndrome = 8'd0;
+    order_req.vendor = 8'd0;
+    if (start) begin
+      order_cqe = h4_op_q.last && h4_signaled_q;
+      order_req.byte_cnt = h4_msg_len_q;
+    end else if (h4_dead_q) begin
+      order_cqe = h4_op_q.last && !h4_skip_q;
+      order_req.syndrome = rnic_pkg::SynFlushed;
+    end else if (!h4_frame_q) begin
+      order_cqe = 1'b1;
+      order_req.syndrome = h4_err_q;
+      order_req.vendor = h4_vendor_q;
+    end else begin
+      order_cqe = 1'b1;
+      order_req.syndrome = rnic_pkg::SynLocalQpOp;
+      order_req.vendor = rnic_pkg::VenDma + {5'd0, pay_i.status};
+    end
+  end
+
+  // ==== 1: merge ============================================================================================================
+  // A header of 54 or 58 bytes shares the first beat with payload; one of 70 or 74 fills the first beat and shares the
+  // second. Either way the payload moves up by the header's length modulo 64, and what does not fit is carried over.
+  logic [6:0] left_q;                  // beats to come
+  logic [6:0] cov_left_q;              // covered beats to come
+  logic [6:0] pay_left_q;              // payload beats to come
+  logic [12:0] data_left_q;            // bytes to come up to the payload's end
+  logic [79:0] carry_hi_q;             // carried over behind a header of 70 or 74 bytes: up to 10 bytes
+  logic [463:0] carry_q;               // carried over behind a header of 54 or 58 bytes: up to 58 bytes
+
+  logic body;
+  assign body = busy_q && (pay_left_q == 7'd0 || pay_valid_i);
+  assign fire = start || body;
+  assign last_beat = start ? h4_beats_q == 7'd1 : left_q == 7'd1;
+  assign take_pay = start ? h4_has_pay_q && !h4_has_reth_q : body && pay_left_q != 7'd0;
+  assign pay_ready_o = take_pay || (drop && h4_has_pay_q) || disc_q;
+  assign h4_pop = drop || (fire && last_beat);
+
+  logic [12:0] pay_len_up;             // payload beats of the packet: ceil((data end - header) / 64)
+  assign pay_len_up = h4_data_end_q + 13'd63 - (h4_has_reth_q ? 13'd70 : 13'd54) - (h4_has_imm_q ? 13'd4 : 13'd0);
+
+  logic [12:0] data_now;
+  assign data_now = start ? h4_data_end_q : data_left_q;
+
+  logic m_valid_q, m_sop_q, m_eop_q, m_cov_q, m_cov_last_q, m_tail_q;
+  logic [6:0] m_fill_q;                // bytes up to the payload's end, 0..64
+  logic [5:0] m_pos_q;                 // where the ICRC goes
+  logic [6:0] m_bytes_q;
+  logic [2:0] m_prio_q, m_port_q;
+  rnic_pkg::op_t m_op_q;
+  logic [511:0] m_data_q;
+
+  logic [6:0] cov_now;
+  assign cov_now = start ? h4_cov_beats_q : cov_left_q;
+
+  always_ff @(posedge clk_i) begin
+    if (fire) begin
+      m_sop_q <= start;
+      m_eop_q <= last_beat;
+      m_cov_q <= cov_now != 7'd0;
+      m_cov_last_q <= cov_now == 7'd1;
+      m_tail_q <= cov_now == 7'd0;     // second half of the ICRC only
+      m_fill_q <= data_now >= 13'd64 ? 7'd64 : data_now[6:0];
+      m_pos_q <= h4_cov_tail_q;
+      m_bytes_q <= 7'd64;
+      if (last_beat) m_bytes_q <= h4_straddle_q ? 7'd2 : h4_short_q ? 7'd60 : {1'b0, h4_cov_tail_q} + 7'd4;
+      m_prio_q <= h4_prio_q;
+      m_port_q <= h4_port_q;
+      m_op_q <= h4_op_q;
+      left_q <= (start ? h4_beats_q : left_q) - 7'd1;
+      cov_left_q <= cov_now == 7'd0 ? 7'd0 : cov_now - 7'd1;
+      pay_left_q <= (start ? (h4_has_pay_q ? pay_len_up[12:6] : 7'd0) : pay_left_q) - {6'd0, take_pay};
+      data_left_q <= data_now >= 13'd64 ? data_now - 13'd64 : 13'd0;
+    end
+  end
+
+  // Bytes beyond the payload's end are whatever comes along; the next stage clears them.
+  always_ff @(posedge clk_i) begin
+    if (fire) begin
+      unique case ({h4_has_reth_q, h4_has_imm_q})
+        2'b00: begin
+          m_data_q <= {pay_i.data[79:0], start ? h4_hdr_q[431:0] : carry_q[431:0]};
+          carry_q[431:0] <= pay_i.data[511:80];
+        end
+        2'b01: begin
+          m_data_q <= {pay_i.data[47:0], start ? h4_hdr_q[463:0] : carry_q};
+          carry_q <= pay_i.data[511:48];
+        end
+        2'b10: begin
+          m_data_q <= start ? h4_hdr_q[511:0] : {pay_i.data[463:0], carry_hi_q[47:0]};
+          carry_hi_q[47:0] <= start ? h4_hdr_q[559:512] : pay_i.data[511:464];
+        end
+        default: begin
+          m_data_q <= start ? h4_hdr_q[511:0] : {pay_i.data[431:0], carry_hi_q};
+          carry_hi_q <= start ? h4_hdr_q[591:512] : pay_i.data[511:432];
+        end
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      busy_q <= 1'b0;
+      disc_q <= 1'b0;
+      m_valid_q <= 1'b0;
+    end else begin
+      m_valid_q <= fire;
+      if (fire) busy_q <= !last_beat;
+      if (drop && h4_has_pay_q) disc_q <= !pay_i.last;
+      else if (disc_q && pay_valid_i && pay_i.last) disc_q <= 1'b0;
+    end
+  end
+
+  // ==== 2: zeros behind the payload ===========================================================================================
+  logic d_valid_q, d_sop_q, d_eop_q, d_cov_q, d_cov_last_q, d_tail_q;
+  logic [5:0] d_pos_q;
+  logic [6:0] d_bytes_q;
+  logic [2:0] d_prio_q, d_port_q;
+  rnic_pkg::op_t d_op_q;
+  logic [511:0] d_data_q;
+
+  always_ff @(posedge clk_i) begin
+    if (m_valid_q) begin
+      d_sop_q <= m_sop_q;
+      d_eop_q <= m_eop_q;
+      d_cov_q <= m_cov_q;
+      d_cov_last_q <= m_cov_last_q;
+      d_tail_q <= m_tail_q;
+      d_pos_q <= m_pos_q;
+      d_bytes_q <= m_bytes_q;
+      d_prio_q <= m_prio_q;
+      d_port_q <= m_port_q;
+      d_op_q <= m_op_q;
+      if (m_fill_q[6]) d_data_q <= m_data_q;
+      else d_data_q <= m_data_q & ~({512{1'b1}} << {m_fill_q[5:0], 3'd0});
+    end
+  end
+
+  // ==== 3-7: ICRC, while the beats wait in a small memory =====================================================================
+  // The ICRC's view: Ethernet header zero; TOS, TTL, IP and UDP checksums and BTH byte 4 ones.
+  logic [511:0] crc_view;
+  always_comb begin
+    crc_view = d_data_q;
+    if (d_sop_q) begin
+      crc_view[111:0] = '0;
+      crc_view[127:120] = 8'hFF;
+      crc_view[183:176] = 8'hFF;
+      crc_view[207:192] = 16'hFFFF;
+      crc_view[335:320] = 16'hFFFF;
+      crc_view[375:368] = 8'hFF;
+    end
+  end
+
+  logic [31:0] icrc;
+  icrc #(
+    .EthBytes(roce_pkg::EthBytes)
+  ) u_icrc (
+    .clk_i,
+    .rst_ni,
+    .valid_i(d_valid_q && d_cov_q),
+    .sop_i(d_sop_q),
+    .eop_i(d_cov_last_q),
+    .zero_dws_i(4'd15 - d_pos_q[5:2]),
+    .data_i(crc_view),
+    .valid_o(),
+    .icrc_o(icrc),
+    .idle_o()
+  );
+
+  localparam int unsigned WaitW = 8 + OutW;
+  logic [WaitW-1:0] wait_mem [8];
+  logic [2:0] wait_wr_q, wait_rd_q;
+  logic [4:0] wait_valid_q;            // one bit for each cycle of the ICRC's latency
+  logic [WaitW-1:0] wait_word;
+
+  always_ff @(posedge clk_i) begin
+    if (d_valid_q) begin
+      wait_mem[wait_wr_q] <= {d_cov_last_q, d_tail_q, d_pos_q, d_port_q, d_sop_q, d_eop_q, d_bytes_q, d_prio_q, d_op_q,
+                              d_data_q};
+    end
+  end
+  assign wait_word = wait_mem[wait_rd_q];
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      d_valid_q <= 1'b0;
+      wait_valid_q <= '0;
+      wait_wr_q <= '0;
+      wait_rd_q <= '0;
+    end else begin
+      d_valid_q <= m_valid_q;
+      wait_valid_q <= {wait_valid_q[3:0], d_valid_q};
+      if (d_valid_q) wait_wr_q <= wait_wr_q + 3'd1;
+      if (wait_valid_q[4]) wait_rd_q <= wait_rd_q + 3'd1;
+    end
+  end
+
+  // ==== 8: ICRC into its place ==================================================================================================
+  // It starts at 2 modulo 4, so all places together are one repeated pattern.
+  logic [511:0] icrc_all;
+  assign icrc_all = {icrc[15:0], {15{icrc}}, icrc[31:16]};
+
+  logic o_valid_q;
+  logic [OutW-1:0] o_word_q;
+
+  always_ff @(posedge clk_i) begin
+    if (wait_valid_q[4]) begin
+      o_word_q <= wait_word[OutW-1:0];
+      if (wait_word[OutW+7]) begin     // behind the last covered byte; zeros stand there
+        o_word_q[511:0] <= wait_word[511:0] |
+            (icrc_all & ({480'd0, 32'hFFFF_FFFF} << {wait_word[OutW+5:OutW], 3'd0}));
+      end else if (wait_word[OutW+6]) begin
+        o_word_q[15:0] <= icrc[31:16];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) o_valid_q <= 1'b0;
+    else o_valid_q <= wait_valid_q[4];
+  end
+
+  // ==== 9: output FIFO ==========================================================================================================
+  logic out_wr_ready;
+  logic [OutW-1:0] out_word;
+  logic [$clog2(FifoDepth):0] out_fill;
+  fifo #(
+    .Width(OutW),
+    .Depth(FifoDepth)
+  ) u_out (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i(o_valid_q),
+    .wr_ready_o(out_wr_ready),
+    .wr_data_i(o_word_q),
+    .rd_valid_o(mac_valid_o),
+    .rd_ready_i(mac_ready_i),
+    .rd_data_o(out_word),
+    .fill_o(out_fill)
+  );
+  assign mac_port_o = out_word[OutW-1 -: 3];
+  assign mac_o = out_word[rnic_pkg::MacBeatW-1:0];
+
+  logic mac_take, frame_gone;
+  assign mac_take = mac_valid_o && mac_ready_i;
+  assign frame_gone = mac_take && mac_o.eop;
+  assign probe_mac_o = frame_gone;
+  assign probe_mac_op_o = mac_o.op;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) credit_q <= 8'(FifoDepth);
+    else if (start || mac_take) credit_q <= credit_q - (start ? {1'b0, h4_beats_q} : 8'd0) + {7'd0, mac_take};
+  end
+
+  // ==== Order of completions ====================================================================================================
+  // One entry for each frame and each report, in three parts: [rd, done) may be read (entries without CQE are skipped),
+  // [done, wr) wait: a frame for its last beat, a report for its turn.
+  localparam int unsigned OrdW = $clog2(OrderDepth);
+  logic [CqeW-1:0] ord_mem [OrderDepth];
+  logic [OrderDepth-1:0] ord_frame_q, ord_cqe_q;
+  logic [OrdW:0] ord_wr_q, ord_done_q, ord_rd_q;
+  logic [OrdW:0] gone_q;               // frames gone whose entries done has not yet passed
+  logic [OrdW:0] ord_fill;
+  logic ord_wait, done_frame, done_step, rd_any, rd_step;
+
+  assign ord_fill = ord_wr_q - ord_rd_q;
+  assign order_room = !ord_fill[OrdW];
+  assign ord_wait = ord_done_q != ord_wr_q;
+  assign done_frame = ord_wait && ord_frame_q[ord_done_q[OrdW-1:0]] && (gone_q != '0 || frame_gone);
+  assign done_step = done_frame || (ord_wait && !ord_frame_q[ord_done_q[OrdW-1:0]]);
+  assign rd_any = ord_rd_q != ord_done_q;
+  assign cqe_valid_o = rd_any && ord_cqe_q[ord_rd_q[OrdW-1:0]];
+  assign cqe_o = ord_mem[ord_rd_q[OrdW-1:0]];
+  assign rd_step = rd_any && (!ord_cqe_q[ord_rd_q[OrdW-1:0]] || cqe_ready_i);
+
+  always_ff @(posedge clk_i) begin
+    if (order_push) ord_mem[ord_wr_q[OrdW-1:0]] <= order_req;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ord_wr_q <= '0;
+      ord_done_q <= '0;
+      ord_rd_q <= '0;
+      gone_q <= '0;
+      ord_frame_q <= '0;
+      ord_cqe_q <= '0;
+    end else begin
+      if (order_push) begin
+        ord_wr_q <= ord_wr_q + 1'b1;
+        ord_frame_q[ord_wr_q[OrdW-1:0]] <= order_frame;
+        ord_cqe_q[ord_wr_q[OrdW-1:0]] <= order_cqe;
+      end
+      if (done_step) ord_done_q <= ord_done_q + 1'b1;
+      if (rd_step) ord_rd_q <= ord_rd_q + 1'b1;
+      if (frame_gone != done_frame) gone_q <= frame_gone ? gone_q + 1'b1 : gone_q - 1'b1;
+    end
+  end
+
+  // Every frame has an entry until after its last beat has left, so the beats need no term of their own.
+  assign idle_o = !(h1_valid_q || h2_valid_q || h3_valid_q || h4_valid_q || disc_q) && ord_fill == '0;
+
+`ifndef SYNTHESIS
+  assert property (@(posedge clk_i) disable iff (!rst_ni) o_valid_q |-> out_wr_ready);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) mac_valid_o && !mac_ready_i |=>
+                   mac_valid_o && $stable(mac_o) && $stable(mac_port_o));
+  assert property (@(posedge clk_i) disable iff (!rst_ni) cqe_valid_o && !cqe_ready_i |=> cqe_valid_o && $stable(cqe_o));
+  // The payload's own end agrees with the description's length.
+  assert property (@(posedge clk_i) disable iff (!rst_ni) body && pay_left_q != 7'd0 |-> pay_i.last == (pay_left_q == 7'd1));
+`endif
 endmodule

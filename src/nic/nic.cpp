@@ -275,6 +275,8 @@ struct Nic::Impl : public BarClient, public Observer {
       }
       return;
     }
+    observers.event({EventKind::kDmReq, t, 0, {}, options.id, 0});
+    observers.event({EventKind::kDmRsp, t + dm_latency, 0, {}, options.id, 0});
     for (unsigned b = 0; b < (r.two ? 2u : 1u); ++b) {
       rtl::dm_rsp_t rsp;
       rsp.last = b == (r.two ? 1u : 0u);

@@ -3,13 +3,14 @@
 // warning or error fails the test that caused it.
 //
 // A run that selects exactly one test runs it here; any other run starts this program again for each test and sums up.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <systemc>
@@ -24,7 +25,11 @@ void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& acti
   if (report.get_severity() >= sc_core::SC_WARNING) {
     ADD_FAILURE() << "SystemC " << report.get_msg_type() << ": " << report.get_msg() << " ("
                   << (report.get_process_name() ? report.get_process_name() : "no process") << ", "
-                  << report.get_file_name() << ":" << report.get_line_number() << ")";
+                  << report.get_file_name() << ":" << report.get_line_number() << ")"
+                  << (report.get_id() == 529 ? "\nSystemC allows one elaboration a process: models can't be made once "
+                                               "the simulation has started. Run each test in a process of its own, "
+                                               "without --gtest_repeat."
+                                             : "");
   }
   sc_core::sc_report_handler::default_handler(report, actions);
 }
@@ -76,10 +81,8 @@ std::vector<std::string> selection() {
 bool run_apart(char** argv, const std::string& name) {
   const std::string filter = "--gtest_filter=" + name;
   std::vector<char*> args{argv[0], const_cast<char*>(filter.c_str()), const_cast<char*>("--gtest_brief=1")};
-  for (char** a = argv + 1; *a; ++a) {
-    // A file asked for by --gtest_output would be overwritten by the next test.
-    if (std::strncmp(*a, "--gtest_output", 14) != 0) args.push_back(*a);
-  }
+  if (GTEST_FLAG_GET(also_run_disabled_tests)) args.push_back(const_cast<char*>("--gtest_also_run_disabled_tests"));
+  for (char** a = argv + 1; *a; ++a) args.push_back(*a);  // GoogleTest has taken its own flags out
   args.push_back(nullptr);
   pid_t pid = 0;
   const int failed = posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, args.data(), environ);

@@ -27,6 +27,8 @@ enum class EventKind : uint8_t {
   kWireLast,    ///< last bit of the frame, FCS included, on the wire (link)
   kCqeIssue,    ///< CQE's write TLP accepted at the PCIe pins (RTL)
   kCqeVisible,  ///< CQE in host memory (model)
+  kDmReq,       ///< device memory read taken from the RTL (RTL); no op
+  kDmRsp,       ///< its data at the RTL's pins (model); no op
 };
 
 /// Name as in JSON and reports, e.g. "wire_first".

@@ -7,7 +7,9 @@
 //
 // Every link direction is a Serializer; latencies are keys of the profile (pcie.*, host.*, gpu.*). A TLP is forwarded
 // whole. Order within a direction is kept; completions of different reads may pass each other only where the memories'
-// latencies differ.
+// latencies differ. A read, and a completion on its way to the CPU, push earlier writes to the same memory before them.
+//
+// Addresses are bus addresses throughout, except in the memories' own back doors (offsets from kHostBase or kGpuBase).
 #pragma once
 
 #include <functional>
@@ -32,8 +34,22 @@ inline constexpr uint64_t kHostSize = uint64_t{64} << 30;
 inline constexpr uint64_t kGpuBase = 0x0000'1000'0000'0000;  ///< GPU memory's BAR
 inline constexpr uint64_t kGpuSize = uint64_t{80} << 30;
 
+inline constexpr uint16_t kCpuId = 0x0000;  ///< requester ID of the CPU's stores and loads, completer ID of the host
+inline constexpr uint16_t kGpuId = 0x0200;  ///< requester and completer ID of the GPU
+
+/// One direction of a link of generation 1..5 and 1..16 lanes, encoding included (8b/10b or 128b/130b).
+Serializer link_serializer(unsigned generation, unsigned lanes);
+
 class Hub : public sc_core::sc_module {
  public:
+  /// TLPs that the hub or its memories refused, and why.
+  struct Counters {
+    uint64_t malformed = 0;         ///< length against data, byte enables, 4 KiB, payload above MPS: dropped
+    uint64_t unsupported_read = 0;  ///< no such address: answered with UR
+    uint64_t unsupported_write = 0;  ///< no such address: dropped
+    uint64_t unexpected_cpl = 0;    ///< completion that no read of the CPU or GPU waits for: dropped
+  };
+
   Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observers, unsigned nic_id);
 
   /// The NIC's receive side. Call once before the simulation starts.
@@ -61,15 +77,24 @@ class Hub : public sc_core::sc_module {
   Memory& host_memory() { return host_; }
   Memory& gpu_memory() { return gpu_; }
 
-  /// Called when a write to host memory has become visible: address and length.
-  void on_host_write(std::function<void(uint64_t addr, unsigned len)> fn) { host_write_.push_back(std::move(fn)); }
+  /// Called when a write to host memory has become visible: bus address of the first byte written, and length up to the
+  /// last one written.
+  void on_host_write(std::function<void(uint64_t addr, unsigned len)> fn) {
+    host_write_.push_back([f = std::move(fn)](uint64_t addr, unsigned len, const rtl::op_t&) { f(addr, len); });
+  }
+  /// The same with the packet that the write's TLP served.
+  void on_host_write_op(std::function<void(uint64_t addr, unsigned len, const rtl::op_t& op)> fn) {
+    host_write_.push_back(std::move(fn));
+  }
+
+  const Counters& counters() const;
 
  private:
   struct Impl;
   std::shared_ptr<Impl> impl_;
   TlpTarget* nic_ = nullptr;
   Memory host_, gpu_;
-  std::vector<std::function<void(uint64_t, unsigned)>> host_write_;
+  std::vector<std::function<void(uint64_t, unsigned, const rtl::op_t&)>> host_write_;
 };
 
 }  // namespace rnic::pcie

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stage table: where each nanosecond between doorbell and wire went, from measured instants only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rnic/observe/observer.h"
+#include "rnic/profile/profile.h"
+
+namespace rnic {
+
+/// Who spends the time of a part.
+enum class Share : uint8_t {
+  kRtl,    ///< whole clock cycles of the RTL
+  kAlign,  ///< waiting for the clock edge that sees an arrival
+  kModel,  ///< a model's latency (memories, MAC, BAR decoding, CPU)
+  kLink,   ///< PCIe link: serialization and flight
+};
+const char* to_string(Share s);
+
+struct StagePart {
+  std::string what;                ///< "RTL: doorbell to device memory read"
+  Share share;
+  uint64_t start_ps, end_ps;
+  std::vector<std::string> keys;   ///< profile keys whose values make up this part
+};
+
+struct Stage {
+  std::string name;                ///< "WQE fetch", "DMA read", "packetize", "MAC TX", "CQE write"
+  uint64_t start_ps, end_ps;
+  uint64_t start_cycle, end_cycle;
+  double budget_ns;                ///< F5's duration; 0: none
+  std::vector<StagePart> parts;    ///< gapless from start to end
+  uint64_t share_ps(Share s) const;
+};
+
+/// Of one message. A message of several packets: WQE fetch and the first packet's stages; last bit of the last packet.
+struct StageTable {
+  unsigned nic, qpn;
+  uint16_t wqe;
+  std::optional<uint64_t> store_ps;        ///< initiator's store
+  uint64_t t0_ps;                          ///< doorbell at the pins
+  std::vector<Stage> stages;
+  uint64_t first_bit_ps, last_bit_ps;
+  std::optional<uint64_t> cqe_issued_ps, cqe_visible_ps;
+};
+
+/// Clock of a NIC.
+struct ClockInfo {
+  uint64_t phase_ps, period_ps;
+};
+
+/// Builds the table of WQE `wqe` of `qpn` from events (in order of report; need not be sorted). Throws SimError that
+/// names the instant that is missing. A message without payload has no DMA read stage.
+StageTable make_stage_table(const std::vector<Event>& events, unsigned nic, unsigned qpn, uint16_t wqe,
+                            const ClockInfo& clock);
+
+}  // namespace rnic
