@@ -47,6 +47,7 @@ endif()
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 add_library(rnic_systemc INTERFACE)
+target_compile_definitions(rnic_systemc INTERFACE SC_INCLUDE_DYNAMIC_PROCESSES)
 target_include_directories(rnic_systemc SYSTEM INTERFACE ${RNICSIM_SYSTEMC_INCLUDE})
 target_link_libraries(rnic_systemc INTERFACE ${RNICSIM_SYSTEMC_LIBRARY} Threads::Threads)
 

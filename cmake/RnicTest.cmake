@@ -11,6 +11,12 @@ if(NOT TARGET rnic_sc_gtest_main)
   target_link_libraries(rnic_sc_gtest_main PUBLIC GTest::gtest rnic_systemc fmt::fmt)
 endif()
 
+# rnic_add_system_test(<name> ...): the same over the whole library with the Verilated NIC.
+
+function(rnic_add_system_test name)
+  rnic_add_model_test(${name} ${ARGN} LIBS rnicsim::rnicsim)
+endfunction()
+
 function(rnic_add_model_test name)
   cmake_parse_arguments(A "" "" "TEST;LIBS" ${ARGN})
   if(NOT A_TEST)
@@ -21,6 +27,6 @@ function(rnic_add_model_test name)
   target_compile_options(test_${name} PRIVATE -Wall -Wextra)
   target_compile_definitions(test_${name} PRIVATE RNICSIM_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
   # libsystemc's main() calls sc_main in rnic_sc_gtest_main
-  target_link_libraries(test_${name} PRIVATE rnicsim::rnicsim rnic_sc_gtest_main GTest::gtest ${A_LIBS})
+  target_link_libraries(test_${name} PRIVATE ${A_LIBS} rnic_models rnic_sc_gtest_main GTest::gtest)
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}. PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
 endfunction()

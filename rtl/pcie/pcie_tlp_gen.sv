@@ -6,9 +6,10 @@
 // header travels with the first. One beat a cycle. A TLP starts only when its credits are there.
 //
 // Latency: one cycle from an accepted request to tlp_tx_valid_o, one cycle from tlp_rx_valid_i to cpl_valid_o. When a
-// read and a write can both be sent they take turns, but a read never goes before a write that waited before it. A write is taken together with its first beat of data; if its later
-// beats come late, tlp_tx_valid_o drops inside the TLP and nothing else is sent. A completion whose data disagree with its
-// length ends with the beat at which that shows, with DmaMalformed; the rest of it is dropped.
+// read and a write can both be sent they take turns, but a read never goes before a write that waited before it. A write
+// is taken together with its first beat of data; if its later beats come late, tlp_tx_valid_o drops inside the TLP and
+// nothing else is sent. A completion whose data disagree with its length ends with the beat at which that shows, with
+// DmaMalformed; the rest of it is dropped.
 module pcie_tlp_gen (
   input  logic clk_i,
   input  logic rst_ni,

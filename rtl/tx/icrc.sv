@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// ICRC over a stream of masked 512-bit beats. See docs/blocks/icrc.md.
+// ICRC over the 512-bit beats of an untagged IPv4 frame. See docs/blocks/icrc.md.
 //
-// Input: beats of the frame with the Ethernet header zeroed, the variant fields set to ones, and zeros after the end of
-// the covered bytes. Covered bytes start at byte EthBytes of the first beat (zeros before them leave an empty register
-// as it is) and end at 2 modulo 4, which all header lengths and the pad guarantee. The register after the eight bytes
-// of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are taken back by
-// multiplying with negative powers of x.
+// Input: beats of the frame as it is, with zeros after the end of the covered bytes. The block itself sets the variant
+// fields (TOS, TTL, both checksums, BTH byte 4) to ones and the Ethernet header to zeros, which leave an empty register
+// as it is. Covered bytes end at 2 modulo 4, which all header lengths and the pad guarantee. The register after the
+// eight bytes of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are taken
+// back by multiplying with negative powers of x.
 //
 // Output: the four bytes as they stand in the frame, valid for one cycle five edges after the one that took the last
 // beat (that edge counted: Latency), and held until the next answer. One beat a cycle, gaps allowed, never stalls.
-module icrc #(
-  parameter int unsigned EthBytes = 14   // bytes before the covered ones; 2 modulo 4
-) (
+module icrc (
   input  logic clk_i,
   input  logic rst_ni,
   input  logic valid_i,
@@ -32,7 +30,7 @@ module icrc #(
   // A product of two words has bit m at x^(62-m): bits 30..0 need reducing, by x^31 * x^(31-m).
   localparam logic [1023:0] Reduce = crc_pkg::mulcols(crc_pkg::xpow(31));
   localparam logic [1023:0] Beat = crc_pkg::mulcols(crc_pkg::xpow(512));
-  localparam logic [31:0] SeedAdv = crc_pkg::advance(roce_pkg::IcrcSeed, 8 * (64 - EthBytes));
+  localparam logic [31:0] SeedAdv = crc_pkg::advance(roce_pkg::IcrcSeed, 8 * (64 - roce_pkg::EthBytes));
   // Take back 2 bytes and 0..3 words; then 0, 4, 8 or 12 words.
   localparam logic [4095:0] Back0 = {
     crc_pkg::mulcols(crc_pkg::xinv(112)), crc_pkg::mulcols(crc_pkg::xinv(80)),
@@ -76,9 +74,11 @@ module icrc #(
       sop1_q <= sop_i;
       eop1_q <= eop_i;
       z1_q <= zero_dws_i;
-      p0_q <= fold0(data_i[127:0]);
-      p1_q <= fold1(data_i[255:128]);
-      p2_q <= fold2(data_i[383:256]);
+      // Masks of the first beat: bytes 0-13 zeros; 15 (TOS), 22 (TTL), 24-25 (IP checksum), 40-41 (UDP checksum) and
+      // 46 (BTH byte 4) ones.
+      p0_q <= fold0(sop_i ? {8'hFF, data_i[119:112], 112'd0} : data_i[127:0]);
+      p1_q <= fold1(data_i[255:128] | (sop_i ? {48'd0, 16'hFFFF, 8'd0, 8'hFF, 48'd0} : 128'd0));
+      p2_q <= fold2(data_i[383:256] | (sop_i ? {8'd0, 8'hFF, 32'd0, 16'hFFFF, 64'd0} : 128'd0));
       p3_q <= fold3(data_i[511:384]);
     end
   end

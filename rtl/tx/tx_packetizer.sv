@@ -140,6 +140,7 @@ module tx_packetizer (
   logic h4_has_reth_q, h4_has_imm_q;
   logic h4_frame_q;                    // not an error report
   logic h4_has_pay_q;
+  logic [6:0] h4_pay_beats_q;          // beats of the payload, 0..64
   logic [12:0] h4_data_end_q;
   logic [6:0] h4_cov_beats_q;          // beats that the ICRC covers, 1..66
   logic [5:0] h4_cov_tail_q;           // covered bytes in the last of them, 2..62, 2 modulo 4
@@ -189,6 +190,7 @@ module tx_packetizer (
       h4_has_imm_q <= h3_q.has_imm;
       h4_frame_q <= h3_frame;
       h4_has_pay_q <= h3_frame && h3_q.payload_len != 13'd0;
+      h4_pay_beats_q <= h3_q.payload_len[12:6] + {6'd0, |h3_q.payload_len[5:0]};
       h4_data_end_q <= h3_data_end_q;
       h4_cov_beats_q <= h3_cov_end_q[12:6] + 7'd1;    // the tail is never 0
       h4_cov_tail_q <= h3_cov_end_q[5:0];
@@ -312,9 +314,6 @@ module tx_packetizer (
   assign pay_ready_o = take_pay || (drop && h4_has_pay_q) || disc_q;
   assign h4_pop = drop || (fire && last_beat);
 
-  logic [12:0] pay_len_up;             // payload beats of the packet: ceil((data end - header) / 64)
-  assign pay_len_up = h4_data_end_q + 13'd63 - (h4_has_reth_q ? 13'd70 : 13'd54) - (h4_has_imm_q ? 13'd4 : 13'd0);
-
   logic [12:0] data_now;
   assign data_now = start ? h4_data_end_q : data_left_q;
 
@@ -345,7 +344,7 @@ module tx_packetizer (
       m_op_q <= h4_op_q;
       left_q <= (start ? h4_beats_q : left_q) - 7'd1;
       cov_left_q <= cov_now == 7'd0 ? 7'd0 : cov_now - 7'd1;
-      pay_left_q <= (start ? (h4_has_pay_q ? pay_len_up[12:6] : 7'd0) : pay_left_q) - {6'd0, take_pay};
+      pay_left_q <= (start ? h4_pay_beats_q : pay_left_q) - {6'd0, take_pay};
       data_left_q <= data_now >= 13'd64 ? data_now - 13'd64 : 13'd0;
     end
   end
@@ -356,7 +355,7 @@ module tx_packetizer (
       unique case ({h4_has_reth_q, h4_has_imm_q})
         2'b00: begin
           m_data_q <= {pay_i.data[79:0], start ? h4_hdr_q[431:0] : carry_q[431:0]};
-          carry_q[431:0] <= pay_i.data[511:80];
+          carry_q <= {32'd0, pay_i.data[511:80]};
         end
         2'b01: begin
           m_data_q <= {pay_i.data[47:0], start ? h4_hdr_q[463:0] : carry_q};
@@ -364,7 +363,7 @@ module tx_packetizer (
         end
         2'b10: begin
           m_data_q <= start ? h4_hdr_q[511:0] : {pay_i.data[463:0], carry_hi_q[47:0]};
-          carry_hi_q[47:0] <= start ? h4_hdr_q[559:512] : pay_i.data[511:464];
+          carry_hi_q <= {32'd0, start ? h4_hdr_q[559:512] : pay_i.data[511:464]};
         end
         default: begin
           m_data_q <= start ? h4_hdr_q[511:0] : {pay_i.data[431:0], carry_hi_q};
@@ -413,49 +412,35 @@ module tx_packetizer (
   end
 
   // ==== 3-7: ICRC, while the beats wait in a small memory =====================================================================
-  // The ICRC's view: Ethernet header zero; TOS, TTL, IP and UDP checksums and BTH byte 4 ones.
-  logic [511:0] crc_view;
-  always_comb begin
-    crc_view = d_data_q;
-    if (d_sop_q) begin
-      crc_view[111:0] = '0;
-      crc_view[127:120] = 8'hFF;
-      crc_view[183:176] = 8'hFF;
-      crc_view[207:192] = 16'hFFFF;
-      crc_view[335:320] = 16'hFFFF;
-      crc_view[375:368] = 8'hFF;
-    end
-  end
-
+  logic icrc_valid, icrc_idle;
   logic [31:0] icrc;
-  icrc #(
-    .EthBytes(roce_pkg::EthBytes)
-  ) u_icrc (
+  icrc u_icrc (
     .clk_i,
     .rst_ni,
     .valid_i(d_valid_q && d_cov_q),
     .sop_i(d_sop_q),
     .eop_i(d_cov_last_q),
     .zero_dws_i(4'd15 - d_pos_q[5:2]),
-    .data_i(crc_view),
-    .valid_o(),
+    .data_i(d_data_q),
+    .valid_o(icrc_valid),
     .icrc_o(icrc),
-    .idle_o()
+    .idle_o(icrc_idle)
   );
 
-  localparam int unsigned WaitW = 8 + OutW;
-  logic [WaitW-1:0] wait_mem [8];
+  logic [OutW-1:0] wait_mem [8];
+  logic [7:0] wait_ctl_mem [8];
   logic [2:0] wait_wr_q, wait_rd_q;
   logic [4:0] wait_valid_q;            // one bit for each cycle of the ICRC's latency
-  logic [WaitW-1:0] wait_word;
+  logic wait_cov_last, wait_tail;
+  logic [5:0] wait_pos;
 
   always_ff @(posedge clk_i) begin
     if (d_valid_q) begin
-      wait_mem[wait_wr_q] <= {d_cov_last_q, d_tail_q, d_pos_q, d_port_q, d_sop_q, d_eop_q, d_bytes_q, d_prio_q, d_op_q,
-                              d_data_q};
+      wait_mem[wait_wr_q] <= {d_port_q, d_sop_q, d_eop_q, d_bytes_q, d_prio_q, d_op_q, d_data_q};
+      wait_ctl_mem[wait_wr_q] <= {d_cov_last_q, d_tail_q, d_pos_q};
     end
   end
-  assign wait_word = wait_mem[wait_rd_q];
+  assign {wait_cov_last, wait_tail, wait_pos} = wait_ctl_mem[wait_rd_q];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -481,12 +466,13 @@ module tx_packetizer (
 
   always_ff @(posedge clk_i) begin
     if (wait_valid_q[4]) begin
-      o_word_q <= wait_word[OutW-1:0];
-      if (wait_word[OutW+7]) begin     // behind the last covered byte; zeros stand there
-        o_word_q[511:0] <= wait_word[511:0] |
-            (icrc_all & ({480'd0, 32'hFFFF_FFFF} << {wait_word[OutW+5:OutW], 3'd0}));
-      end else if (wait_word[OutW+6]) begin
-        o_word_q[15:0] <= icrc[31:16];
+      if (wait_cov_last) begin         // behind the last covered byte; zeros stand there
+        o_word_q <= wait_mem[wait_rd_q] |
+            {{(OutW - 512){1'b0}}, icrc_all & ({480'd0, 32'hFFFF_FFFF} << {wait_pos, 3'd0})};
+      end else if (wait_tail) begin
+        o_word_q <= wait_mem[wait_rd_q] | {{(OutW - 16){1'b0}}, icrc[31:16]};
+      end else begin
+        o_word_q <= wait_mem[wait_rd_q];
       end
     end
   end
@@ -578,9 +564,8 @@ module tx_packetizer (
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) o_valid_q |-> out_wr_ready);
-  assert property (@(posedge clk_i) disable iff (!rst_ni) mac_valid_o && !mac_ready_i |=>
-                   mac_valid_o && $stable(mac_o) && $stable(mac_port_o));
-  assert property (@(posedge clk_i) disable iff (!rst_ni) cqe_valid_o && !cqe_ready_i |=> cqe_valid_o && $stable(cqe_o));
+  // The answer comes just when the last covered beat leaves the waiting memory.
+  assert property (@(posedge clk_i) disable iff (!rst_ni) icrc_valid == (wait_valid_q[4] && wait_cov_last));
   // The payload's own end agrees with the description's length.
   assert property (@(posedge clk_i) disable iff (!rst_ni) body && pay_left_q != 7'd0 |-> pay_i.last == (pay_left_q == 7'd1));
 `endif

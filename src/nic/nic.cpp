@@ -105,6 +105,7 @@ struct Nic::Impl : public BarClient, public Observer {
       observers.add(this);
     }
     if (!options.record_path.empty()) recorder = std::make_unique<StimulusWriter>(options.record_path);
+    if (recorder && !recorder->good()) throw InputError("cannot write the stimulus " + options.record_path);
     next_edge = options.phase_ps;
   }
 
@@ -170,7 +171,7 @@ struct Nic::Impl : public BarClient, public Observer {
     if (trace) touch(t - (t != 0));
     drive_inputs(t, n);
     top->eval();
-    if (recorder) record_inputs();
+    if (recorder) visit_inputs(*top, *recorder);
     take_outputs(t);
     if (trace) touch(t);
     top->clk_i = 1;
@@ -261,7 +262,6 @@ struct Nic::Impl : public BarClient, public Observer {
         macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth));
       }
     }
-    pending_clear = true;
     if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0;
     if (!rx_shown) top->tlp_rx_valid_i = 0;
   }
@@ -385,26 +385,6 @@ struct Nic::Impl : public BarClient, public Observer {
     overwrite_fst_date(options.trace.path);
   }
 
-  void record_inputs() {
-    StimulusWriter::Edge e;
-    e.put(top->rst_ni);
-    e.put(top->cycle_i);
-    e.put(top->now_i);
-    e.put(top->db_valid_i);
-    if (top->db_valid_i) e.put(top->db_i);
-    e.put(top->cmd_valid_i);
-    e.put(top->cmd_i);
-    e.put(top->tlp_rx_valid_i);
-    if (top->tlp_rx_valid_i) e.put(top->tlp_rx_i);
-    e.put(top->dm_rsp_valid_i);
-    if (top->dm_rsp_valid_i) e.put(top->dm_rsp_i);
-    e.put(top->tlp_tx_ready_i);
-    e.put(top->mac_tx_ready_i);
-    e.put(top->pcie_fc_i);
-    e.put(top->pcie_cfg_i);
-    recorder->write(e);
-  }
-
   Nic& self;
   pcie::Hub& hub;
   Observers& observers;
@@ -425,7 +405,7 @@ struct Nic::Impl : public BarClient, public Observer {
   std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t>>> mmio;
   std::deque<Arrival<rtl::tlp_beat_t::Words>> tlp_rx;
   std::deque<Arrival<rtl::dm_rsp_t::Words>> dm_rsp;
-  bool mmio_shown = false, rx_shown = false, pending_clear = false;
+  bool mmio_shown = false, rx_shown = false;
   rtl::pcie_fc_t::Words fc_shown{};
   const rtl::probe_t::Words probe_mask = pulse_mask();
   pcie::Tlp tx_tlp;

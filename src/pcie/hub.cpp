@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rnic/pcie/hub.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -115,17 +116,15 @@ struct Hub::Impl {
     later_.at(from_ps(slot.end_ps) + flight, std::move(fn));
   }
 
-  /// A TLP starts at a port, on its way to the hub.
+  /// A request of the CPU or the GPU sets out for the hub.
   void start(Port src, Tlp t) {
-    const uint64_t bytes = t.wire_bytes();
     if (src == kHost) {
-      at_hub(src, std::move(t));
-    } else if (src == kGpu && destination(src, t) == kGpu) {
+      at_hub(kHost, std::move(t));
+    } else if (destination(t) == kGpu) {
       arrive(kGpu, kGpu, std::move(t));  // stays inside the GPU
     } else {
-      auto& link = src == kNic ? nic_up_ : gpu_up_;
-      cross(link, src == kNic ? nic_link_ : gpu_link_, bytes,
-            [this, src, t = std::move(t)]() mutable { at_hub(src, std::move(t)); });
+      const uint64_t bytes = t.wire_bytes();
+      cross(gpu_up_, gpu_link_, bytes, [this, t = std::move(t)]() mutable { at_hub(kGpu, std::move(t)); });
     }
   }
 
@@ -133,16 +132,16 @@ struct Hub::Impl {
   static bool in_gpu(uint64_t a) { return a >= kGpuBase && a - kGpuBase < kGpuSize; }
 
   /// Port that a request's address, or a completion's requester, lies behind. An address that is no memory's belongs to
-  /// the NIC's BARs, or for the NIC itself to nobody (kNic again).
-  static Port destination(Port src, const Tlp& t) {
-    if (t.is_completion()) return t.requester_id() == kGpuId ? kGpu : src == kNic || src == kHost ? kHost : kNic;
+  /// the NIC's BARs; when the NIC itself asks, to nobody.
+  static Port destination(const Tlp& t) {
+    if (t.is_completion()) return t.requester_id() == kGpuId ? kGpu : kHost;  // the NIC's; memories answer by port
     return in_host(t.address()) ? kHost : in_gpu(t.address()) ? kGpu : kNic;
   }
 
   /// All bytes of a TLP have reached the hub.
   void at_hub(Port src, Tlp t) {
     if (!well_formed(t)) return;
-    const Port dst = destination(src, t);
+    const Port dst = destination(t);
     if (src == kNic && dst == kNic) return unsupported(kNic, kCpuId, std::move(t));
     forward(src, dst, std::move(t));
   }

@@ -4,6 +4,9 @@
 // Store and forward: a frame's first bit (of the preamble) leaves mac.tx_latency after its last beat was accepted, or
 // when the wire is free again (inter-frame gap included), whichever is later. A frame therefore never runs dry on the
 // wire, whatever the blocks before it do.
+//
+// Reports wire_first and wire_last at the first bit of the preamble and the last bit of the FCS, and the frame at the
+// latter instant.
 #pragma once
 
 #include <deque>
@@ -22,7 +25,8 @@ namespace rnic::net {
 inline constexpr unsigned kPreambleBytes = 8;  ///< preamble and start-of-frame delimiter
 inline constexpr unsigned kFcsBytes = 4;
 inline constexpr unsigned kIfgBytes = 12;
-inline constexpr unsigned kMinFrameBytes = 60;  ///< without FCS
+inline constexpr unsigned kMinFrameBytes = 60;    ///< without FCS; shorter frames are padded with zeros
+inline constexpr unsigned kMaxFrameBytes = 9216;  ///< without FCS
 
 /// A frame at the far end of the wire. Called at the instant its last bit arrives there.
 using FrameSink = std::function<void(const FrameRecord&)>;
@@ -43,20 +47,32 @@ class Mac : public sc_core::sc_module {
   // Port counters, as in ethtool -S
   uint64_t tx_packets() const { return tx_packets_; }
   uint64_t tx_bytes() const { return tx_bytes_; }  ///< FCS included, as tx_bytes_phy
-  uint64_t malformed() const { return malformed_; }  ///< beats outside a frame, frames over 9216 B: dropped
+  /// Beats outside a frame, frames cut short by another one's start, over 9216 B, or with a wrong byte count: dropped.
+  uint64_t malformed() const { return malformed_; }
 
  private:
-  void start_frame();
-  const Profile& profile_;
+  enum class State : uint8_t { kIdle, kFrame, kSkip };  // kSkip: the rest of a malformed frame is dropped
+  void malformed_frame(bool eop);
+  void release_partial();
+  void send_frame(const rtl::op_t& op);
+  void prune() const;
+
   Observers& observers_;
-  unsigned nic_id_, port_;
+  const unsigned nic_id_, port_;
+  const Time tx_latency_, wire_latency_;
+  const size_t buffer_bytes_;
   Serializer wire_;
   DelayQueue later_;
   FrameSink sink_;
+
+  State state_ = State::kIdle;
   std::vector<uint8_t> partial_;
-  bool in_frame_ = false;
-  mutable std::deque<std::pair<uint64_t, size_t>> held_;  ///< (ps at which it is freed, bytes)
+  size_t partial_held_ = 0;                               ///< bytes of partial_ in the buffer
+  mutable std::deque<std::pair<uint64_t, size_t>> held_;  ///< frames in the buffer: (ps of the last bit, bytes), sorted
   mutable size_t held_bytes_ = 0;
+  uint64_t recent_ps_ = 0;  ///< the last accepted beat: not yet seen by ready() at that same edge
+  size_t recent_bytes_ = 0;
+  unsigned to_send_ = 0;
   uint64_t tx_packets_ = 0, tx_bytes_ = 0, malformed_ = 0;
 };
 

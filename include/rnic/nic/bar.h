@@ -9,6 +9,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rnic/mem/memory.h"
@@ -41,8 +43,14 @@ class ConfigSpace {
   std::function<void()> on_change;
 
  private:
+  void put(unsigned offset, unsigned bytes, uint32_t reset, uint32_t writable = 0);
+  uint32_t get(unsigned offset, unsigned bytes) const;
+  bool powered() const;  ///< in D0
+
   std::array<uint8_t, 4096> bytes_{};
   std::array<uint8_t, 4096> mask_{};  ///< bits that software can write
+  unsigned max_mps_code_;
+  uint16_t bdf_ = 0;
 };
 
 /// What the decoder drives.
@@ -76,9 +84,35 @@ class BarDecoder {
   void set_temperature(double celsius);
 
  private:
+  /// 32 bits of BAR2 as the register map describes them.
+  struct Dword {
+    uint32_t value, writable, readable;
+  };
+
+  bool serve_write(unsigned bar, uint64_t offset, const pcie::Tlp& tlp);
+  bool serve_read(unsigned bar, uint64_t offset, std::vector<uint8_t>& data) const;
+  bool write_doorbell(uint64_t offset, const pcie::Tlp& tlp);
+  bool write_device_memory(uint64_t offset, const pcie::Tlp& tlp);
+  bool write_command(uint64_t offset, const pcie::Tlp& tlp);
+  bool write_registers(uint64_t offset, const pcie::Tlp& tlp);
+  uint32_t read_register(uint32_t offset) const;
+  void set_register(uint32_t offset, uint32_t value);
+  void set_register64(uint32_t offset, uint64_t value);
+  void add_log_entry(unsigned kind, const rtl::event_t& event, uint64_t now_ns, uint64_t address);
+  uint64_t counter_value(size_t i) const;
+  void clear_counters();
+
   ConfigSpace& config_;
   Memory& device_memory_;
   BarClient& client_;
+  std::unordered_map<uint32_t, Dword> registers_;  ///< BAR2, by offset
+  std::vector<uint64_t> counts_;                   ///< in the order of regs::kCounters
+  std::vector<std::function<uint64_t()>> provided_;
+  std::vector<uint64_t> provided_base_;  ///< value of a provided counter when the counters were last cleared
+  std::vector<int> pulse_counter_;       ///< stat_t bit -> counter, -1: none
+  size_t mmio_unsupported_, flush_errors_;
+  uint64_t errors_logged_ = 0;
+  uint32_t commands_ = 0;
 };
 
 }  // namespace rnic

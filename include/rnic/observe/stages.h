@@ -34,6 +34,9 @@ struct Stage {
   uint64_t start_cycle, end_cycle;
   double budget_ns;                ///< F5's duration; 0: none
   std::vector<StagePart> parts;    ///< gapless from start to end
+  double budget_start_ns = 0;      ///< F5's window, ns from T0; both 0: none
+  double budget_end_ns = 0;
+  uint64_t duration_ps() const { return end_ps - start_ps; }
   uint64_t share_ps(Share s) const;
 };
 
@@ -53,9 +56,18 @@ struct ClockInfo {
   uint64_t phase_ps, period_ps;
 };
 
+/// Latencies of models, where known. With them a latency and the wait beside it are parts of their own; without them
+/// they are one part, or for BAR decoding taken as a whole number of cycles.
+struct ModelLatencies {
+  std::optional<uint64_t> bar_decode_ps, mac_tx_ps, host_write_ps;
+};
+ModelLatencies model_latencies(const Profile& p);
+
 /// Builds the table of WQE `wqe` of `qpn` from events (in order of report; need not be sorted). Throws SimError that
-/// names the instant that is missing. A message without payload has no DMA read stage.
+/// names the instant that is missing. A message without payload has no DMA read stage, one without CQE no CQE write.
+/// Of WQEs with equal index (it counts modulo 65536) the first one is shown. Device memory reads carry no packet: those
+/// that overlap with the message's way to its first MRd are taken as its own, which holds for a single message in flight.
 StageTable make_stage_table(const std::vector<Event>& events, unsigned nic, unsigned qpn, uint16_t wqe,
-                            const ClockInfo& clock);
+                            const ClockInfo& clock, const ModelLatencies& known = {});
 
 }  // namespace rnic

@@ -18,12 +18,14 @@ struct KeyInfo {
   std::string name;  ///< "gpu.read_latency"
   std::string unit;  ///< "ns", "ps", "Gb/s", "B", "1" (a count or a switch), "text"
   double min, max;   ///< allowed values (numbers)
-  std::vector<std::string> choices;  ///< allowed values (text)
+  std::vector<std::string> choices;  ///< allowed values (text, or numbers when only some between min and max are)
   bool build_key;    ///< fixed when Verilating; asking for another value is an error that says how to build it
   std::string help;
 };
 
 const std::vector<KeyInfo>& profile_schema();
+/// The key's entry in the schema, or nullptr.
+const KeyInfo* find_key(std::string_view name);
 
 struct KeyValue {
   std::variant<double, std::string> value;
@@ -39,6 +41,8 @@ class Profile {
   /// A built-in profile by name ("seed-400g"), or a TOML file by path. `extends` is followed (a cycle is an error).
   /// Throws InputError with file, line and key.
   static Profile load(const std::string& name_or_path);
+  /// The same from text; `file` stands for the file's name in errors and for its folder in `extends`.
+  static Profile parse(const std::string& toml, const std::string& file);
   /// Names of the built-in profiles, sorted.
   static std::vector<std::string> builtin();
   /// Path of the folder the built-in profiles were found in.
@@ -46,6 +50,12 @@ class Profile {
 
   const std::string& name() const { return name_; }
   const std::string& description() const { return description_; }
+  /// What the fitted keys were fitted to, one line each ("F5 DMA read 200 ns").
+  const std::vector<std::string>& targets() const { return targets_; }
+  /// Keys of a kind ("fitted").
+  size_t count(std::string_view kind) const;
+  /// "fitted to the document: N keys, M targets; agreement is by construction", or empty when no key is fitted.
+  std::string fit_note() const;
 
   /// "key=value" from the command line; value in the key's unit. Throws InputError.
   void set(const std::string& assignment);
@@ -64,7 +74,9 @@ class Profile {
   std::string to_toml() const;
 
  private:
+  friend class ProfileReader;
   std::string name_, description_;
+  std::vector<std::string> targets_;
   std::map<std::string, KeyValue> values_;
 };
 

@@ -232,8 +232,8 @@ inline constexpr Field kFields[] = {kCount};
 // ---- BAR2 ----
 namespace bar2 {
 inline constexpr uint64_t kSize = 0x400000;
-inline constexpr uint32_t kLogCount = 16;
-inline constexpr uint32_t kLogStride = 0x20;
+inline constexpr uint32_t kErrorLogCount = 16;
+inline constexpr uint32_t kErrorLogStride = 0x20;
 inline constexpr uint32_t kWindowCount = 64;
 inline constexpr uint32_t kWindowStride = 0x20;
 inline constexpr uint32_t kMsixCount = 64;
@@ -297,11 +297,11 @@ inline constexpr uint32_t kCplMalformed = 0x1160;
 inline constexpr uint32_t kMmioUnsupported = 0x1168;
 inline constexpr uint32_t kLogHead = 0x8000;
 inline constexpr uint32_t kLogCount = 0x8004;
-inline constexpr uint32_t kLogKind = 0x8200;
-inline constexpr uint32_t kLogIndex = 0x8204;
-inline constexpr uint32_t kLogWqe = 0x8208;
-inline constexpr uint32_t kLogTime = 0x8210;
-inline constexpr uint32_t kLogAddress = 0x8218;
+inline constexpr uint32_t kErrorLogKind = 0x8200;
+inline constexpr uint32_t kErrorLogIndex = 0x8204;
+inline constexpr uint32_t kErrorLogWqe = 0x8208;
+inline constexpr uint32_t kErrorLogTime = 0x8210;
+inline constexpr uint32_t kErrorLogAddress = 0x8218;
 inline constexpr uint32_t kWindowBase = 0x10000;
 inline constexpr uint32_t kWindowSize = 0x10008;
 inline constexpr uint32_t kWindowGpu = 0x10010;
@@ -616,29 +616,29 @@ inline constexpr Field kCount{"count", 0, 32, Access::kRead, 0x0, "Entries."};
 inline constexpr Field kFields[] = {kCount};
 }
 
-namespace log_kind {
+namespace error_log_kind {
 inline constexpr Field kKind{"kind", 0, 4, Access::kRead, 0x0, "Kind."};
 inline constexpr Field kFields[] = {kKind};
 }
 
-namespace log_index {
+namespace error_log_index {
 inline constexpr Field kIndex{"index", 0, 24, Access::kRead, 0x0, "QPN or CQN; 0 for Mmio."};
 inline constexpr Field kFields[] = {kIndex};
 }
 
-namespace log_wqe {
+namespace error_log_wqe {
 inline constexpr Field kWqe{"wqe", 0, 16, Access::kRead, 0x0, "WQE counter."};
 inline constexpr Field kSyndrome{"syndrome", 16, 8, Access::kRead, 0x0, "CQE error syndrome."};
 inline constexpr Field kVendor{"vendor", 24, 8, Access::kRead, 0x0, "Vendor syndrome; for Mmio the first byte of the TLP."};
 inline constexpr Field kFields[] = {kWqe, kSyndrome, kVendor};
 }
 
-namespace log_time {
+namespace error_log_time {
 inline constexpr Field kNs{"ns", 0, 64, Access::kRead, 0x0, "Nanoseconds of simulated time."};
 inline constexpr Field kFields[] = {kNs};
 }
 
-namespace log_address {
+namespace error_log_address {
 inline constexpr Field kAddress{"address", 0, 64, Access::kRead, 0x0, "Bus address of the refused request."};
 inline constexpr Field kFields[] = {kAddress};
 }
@@ -763,11 +763,11 @@ inline constexpr Register kRegisters[] = {
     {"mmio_unsupported", "Requests to the NIC that it could not serve; each is in the error log.", 2, false, 64, 0x1168, {1, 1}, {0x0, 0x0}, bar2::mmio_unsupported::kFields, 1},
     {"log_head", "Error log: head. Entry that is written next; the latest one is the one before it.", 2, false, 32, 0x8000, {1, 1}, {0x0, 0x0}, bar2::log_head::kFields, 1},
     {"log_count", "Error log: count. Entries logged since reset, modulo 2^32; the log keeps the latest 16.", 2, false, 32, 0x8004, {1, 1}, {0x0, 0x0}, bar2::log_count::kFields, 1},
-    {"log.kind", "What happened; 0: empty entry.", 2, false, 32, 0x8200, {16, 1}, {0x20, 0x0}, bar2::log_kind::kFields, 1},
-    {"log.index", "Where.", 2, false, 32, 0x8204, {16, 1}, {0x20, 0x0}, bar2::log_index::kFields, 1},
-    {"log.wqe", "Which WQE, and why.", 2, false, 32, 0x8208, {16, 1}, {0x20, 0x0}, bar2::log_wqe::kFields, 3},
-    {"log.time", "When.", 2, false, 64, 0x8210, {16, 1}, {0x20, 0x0}, bar2::log_time::kFields, 1},
-    {"log.address", "Kind Mmio only.", 2, false, 64, 0x8218, {16, 1}, {0x20, 0x0}, bar2::log_address::kFields, 1},
+    {"error_log.kind", "What happened; 0: empty entry.", 2, false, 32, 0x8200, {16, 1}, {0x20, 0x0}, bar2::error_log_kind::kFields, 1},
+    {"error_log.index", "Where.", 2, false, 32, 0x8204, {16, 1}, {0x20, 0x0}, bar2::error_log_index::kFields, 1},
+    {"error_log.wqe", "Which WQE, and why.", 2, false, 32, 0x8208, {16, 1}, {0x20, 0x0}, bar2::error_log_wqe::kFields, 3},
+    {"error_log.time", "When.", 2, false, 64, 0x8210, {16, 1}, {0x20, 0x0}, bar2::error_log_time::kFields, 1},
+    {"error_log.address", "Kind Mmio only.", 2, false, 64, 0x8218, {16, 1}, {0x20, 0x0}, bar2::error_log_address::kFields, 1},
     {"window.base", "Start of the window on the bus.", 2, false, 64, 0x10000, {64, 1}, {0x20, 0x0}, bar2::window_base::kFields, 1},
     {"window.size", "Size of the window.", 2, false, 64, 0x10008, {64, 1}, {0x20, 0x0}, bar2::window_size::kFields, 1},
     {"window.gpu", "Where the window points to.", 2, false, 64, 0x10010, {64, 1}, {0x20, 0x0}, bar2::window_gpu::kFields, 1},

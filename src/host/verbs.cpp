@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rnic/host/verbs.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "rnic/core/error.h"
+#include "rnic/golden/cqe.h"
+#include "rnic/golden/wqe.h"
+#include "rnic/nic/nic.h"
+#include "rnic/regs/regs.h"
+#include "rnic/rtl/ports.h"
+
+namespace rnic::host {
+namespace {
+
+using namespace rtl::rnic_pkg;  // constants of the RTL's package
+
+constexpr uint64_t kBarBase = 0x0000'2000'0000'0000;
+constexpr uint64_t kCmdOffset = 0x00F0'0000;
+constexpr uint64_t kCmdStatusOffset = 0x00F0'0004;
+constexpr uint16_t kNicBdf = 0x0100;
+constexpr unsigned kCacheLine = 64;
+
+unsigned log2_code(uint64_t bytes) {  // 128 -> 0 .. 4096 -> 5
+  unsigned code = 0;
+  while ((uint64_t{128} << code) < bytes) ++code;
+  return code;
+}
+
+unsigned mtu_enum(unsigned mtu) {
+  for (unsigned e = 1; e <= 5; ++e) {
+    if ((128u << e) == mtu) return e;
+  }
+  throw InputError(fmt::format("path MTU {} is not one of 256, 512, 1024, 2048, 4096", mtu));
+}
+
+template <size_t N>
+uint64_t wire_order(const std::array<uint8_t, N>& bytes) {
+  uint64_t v = 0;
+  for (size_t i = 0; i < N; ++i) v |= uint64_t{bytes[i]} << (8 * i);
+  return v;
+}
+
+/// IPv4-mapped GID: ten zero bytes, ff ff, the address.
+std::array<uint32_t, 4> mapped_gid(const std::array<uint8_t, 4>& ip) {
+  return {0, 0, 0xffff0000, static_cast<uint32_t>(wire_order(ip))};
+}
+
+/// mlx5 WQE opcode.
+golden::WqeOpcode wqe_opcode(WrOpcode op) {
+  switch (op) {
+    case WrOpcode::kRdmaWrite: return golden::WqeOpcode::kWrite;
+    case WrOpcode::kRdmaWriteImm: return golden::WqeOpcode::kWriteImm;
+    case WrOpcode::kSend: return golden::WqeOpcode::kSend;
+    case WrOpcode::kSendImm: return golden::WqeOpcode::kSendImm;
+  }
+  throw SimError("unknown work request opcode");
+}
+
+WcStatus status_of(uint8_t syndrome) {
+  switch (syndrome) {
+    case 0x00: return WcStatus::kSuccess;
+    case 0x01: return WcStatus::kLocLenErr;
+    case 0x02: return WcStatus::kLocQpOpErr;
+    case 0x04: return WcStatus::kLocProtErr;
+    case 0x05: return WcStatus::kWrFlushErr;
+    default: return WcStatus::kGeneralErr;
+  }
+}
+
+}  // namespace
+
+const char* to_string(WcStatus s) {
+  switch (s) {
+    case WcStatus::kSuccess: return "success";
+    case WcStatus::kLocLenErr: return "local length error";
+    case WcStatus::kLocQpOpErr: return "local QP operation error";
+    case WcStatus::kLocProtErr: return "local protection error";
+    case WcStatus::kWrFlushErr: return "Work Request Flushed Error";
+    case WcStatus::kGeneralErr: return "general error";
+  }
+  return "unknown";
+}
+
+const char* to_string(WrOpcode op) {
+  switch (op) {
+    case WrOpcode::kRdmaWrite: return "RDMA_WRITE";
+    case WrOpcode::kRdmaWriteImm: return "RDMA_WRITE_IMM";
+    case WrOpcode::kSend: return "SEND";
+    case WrOpcode::kSendImm: return "SEND_IMM";
+  }
+  return "unknown";
+}
+
+uint16_t default_udp_sport(uint32_t local_qpn, uint32_t remote_qpn) {
+  uint64_t v = uint64_t{local_qpn} * remote_qpn;
+  v ^= v >> 20;
+  v ^= v >> 40;
+  const uint32_t fl = v & 0xfffff;
+  return static_cast<uint16_t>(((fl & 0x3fff) ^ ((fl & 0xfc000) >> 14)) | 0xc000);
+}
+
+Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& observers, unsigned nic_id)
+    : nic_(nic),
+      hub_(hub),
+      observers_(observers),
+      nic_id_(nic_id),
+      post_cost_(profile.time("host.post_cost")),
+      store_gap_(profile.time("host.store_gap")),
+      mps_(static_cast<unsigned>(profile.integer("pcie.mps"))),
+      mrrs_(static_cast<unsigned>(profile.integer("pcie.mrrs"))),
+      rcb_(static_cast<unsigned>(profile.integer("pcie.rcb"))),
+      next_ring_(DmFreeBase) {
+  hub_.on_host_write([this](uint64_t, unsigned) { host_written_.notify(sc_core::SC_ZERO_TIME); });
+}
+
+void Context::enumerate() {
+  ConfigSpace& cfg = nic_.config();
+  if ((cfg.read(0, 2) & 0xffff) == 0xffff) throw SimError("no device answers to configuration reads");
+  cfg.set_bdf(kNicBdf);
+  uint64_t next = kBarBase;
+  for (unsigned n = 0; n < 3; ++n) {
+    const unsigned reg = 0x10 + 8 * n;
+    cfg.write(reg, 4, 0xffffffff);
+    cfg.write(reg + 4, 4, 0xffffffff);
+    const uint64_t sized = uint64_t{cfg.read(reg + 4, 4)} << 32 | (cfg.read(reg, 4) & ~0xfu);
+    const uint64_t size = ~sized + 1;
+    next = (next + size - 1) / size * size;
+    bar_[n] = next;
+    cfg.write(reg, 4, static_cast<uint32_t>(next));
+    cfg.write(reg + 4, 4, static_cast<uint32_t>(next >> 32));
+    next += size;
+  }
+  // PCI Express capability: MPS, MRRS and 8-bit tags in Device Control, RCB in Link Control
+  unsigned cap = cfg.read(0x34, 1);
+  while (cap != 0 && (cfg.read(cap, 1) & 0xff) != 0x10) cap = cfg.read(cap + 1, 1) & 0xff;
+  if (cap == 0) throw SimError("the device has no PCI Express capability");
+  cfg.write(cap + 8, 2, log2_code(mrrs_) << 12 | 1u << 8 | log2_code(mps_) << 5);
+  cfg.write(cap + 16, 2, rcb_ == 128 ? 1u << 3 : 0);
+  cfg.write(4, 2, 0x0006);  // memory space, bus master
+}
+
+uint64_t Context::alloc(Space space, uint64_t length) {
+  uint64_t& next = space == Space::kHost ? next_host_ : next_gpu_;
+  const uint64_t size = space == Space::kHost ? pcie::kHostSize : pcie::kGpuSize;
+  const uint64_t at = next;
+  if (length > size - at) throw InputError(fmt::format("out of {} memory", space == Space::kHost ? "host" : "GPU"));
+  next = (at + length + 4095) & ~uint64_t{4095};
+  return at;
+}
+
+void Context::write_block(uint64_t bar1_offset, const uint8_t* bytes, unsigned len) {
+  for (unsigned at = 0; at < len; at += kCacheLine) {
+    hub_.mmio_write(pcie::Initiator::kCpu, bar_[1] + bar1_offset + at, bytes + at, std::min(kCacheLine, len - at));
+    sc_core::wait(store_gap_);
+  }
+}
+
+void Context::command(unsigned op, uint32_t index) {
+  write32(1, kCmdOffset, index << 8 | op);
+  ++commands_;
+  // A read pushes the posted writes before it; the count says that the command has been taken.
+  while (static_cast<uint32_t>(read(1, kCmdStatusOffset, 4)) < commands_) {
+  }
+}
+
+Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va) {
+  const uint32_t index = next_mkey_++;
+  if (index >= 65536) throw InputError("all 65535 memory keys are in use");
+  rtl::mpt_t m;
+  m.valid = m.local_write = m.remote_read = m.remote_write = m.remote_atomic = true;
+  m.variant = static_cast<uint8_t>(0x5a + index);
+  m.pd = pd;
+  m.start = va;
+  m.length = length;
+  m.iova = (space == Space::kHost ? pcie::kHostBase : pcie::kGpuBase) + offset;
+  const auto words = m.pack();
+  write_block(MptBase + uint64_t{index} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
+  command(CmdMkeyModify, index);
+  const uint32_t key = index << 8 | m.variant;
+  return {key, key, va, length, space, offset, pd};
+}
+
+void Context::dereg_mr(const Mr& mr) {
+  const std::array<uint8_t, 64> zero{};
+  write_block(MptBase + uint64_t{mr.lkey >> 8} * 64, zero.data(), 64);
+  command(CmdMkeyModify, mr.lkey >> 8);
+}
+
+Cq* Context::create_cq(unsigned log_size) {
+  if (log_size > 22) throw InputError("a completion queue has at most 2^22 entries");
+  if (next_cqn_ >= NumCq) throw InputError("all 1024 completion queues are in use");
+  auto cq = std::make_unique<Cq>();
+  cq->cqn = next_cqn_++;
+  cq->log_size = log_size;
+  const uint64_t entries = uint64_t{1} << log_size;
+  const uint64_t offset = alloc(Space::kHost, entries * 64);
+  cq->ring = pcie::kHostBase + offset;
+  for (uint64_t i = 0; i < entries; ++i) {  // all entries invalid, as a driver leaves them
+    const uint8_t invalid = golden::Cqe::kInvalid << 4 | 1;
+    hub_.host_memory().write(offset + i * 64 + 63, &invalid, 1);
+  }
+  rtl::cqc_t c;
+  c.valid = true;
+  c.log_size = static_cast<uint8_t>(log_size);
+  c.base = cq->ring;
+  const auto words = c.pack();
+  write_block(CqcBase + uint64_t{cq->cqn} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
+  command(CmdCqModify, cq->cqn);
+  cqs_.push_back(std::move(cq));
+  return cqs_.back().get();
+}
+
+Qp* Context::create_qp(Cq* cq, const QpInit& init) {
+  while (next_qpn_ < NumQp && by_qpn_.count(next_qpn_) != 0) ++next_qpn_;
+  return create_qp(cq, init, next_qpn_);
+}
+
+Qp* Context::create_qp(Cq* cq, const QpInit& init, uint32_t qpn) {
+  if (qpn >= NumQp) throw InputError(fmt::format("QP number {} is not below {}", qpn, NumQp));
+  if (by_qpn_.count(qpn) != 0) throw InputError(fmt::format("QP {} exists already", qpn));
+  if (init.log_sq_size > 15) throw InputError("a send queue has at most 2^15 blocks");
+  auto qp = std::make_unique<Qp>();
+  qp->qpn = qpn;
+  qp->init = init;
+  qp->cq = cq;
+  qp->ring = next_ring_;
+  next_ring_ += uint64_t{64} << init.log_sq_size;
+  if (next_ring_ > nic_.device_memory().size()) throw InputError("device memory is full: use smaller send queues");
+  by_qpn_[qpn] = qp.get();
+  qps_.push_back(std::move(qp));
+  return qps_.back().get();
+}
+
+void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
+  rtl::qpc_t c;
+  c.state = QpStRts;
+  c.transport = qp->init.type == QpType::kRc ? TransRc : TransUc;
+  c.mtu = static_cast<uint8_t>(mtu_enum(path.mtu));
+  c.sq_where = SqInDevice;
+  c.log_sq_size = static_cast<uint8_t>(qp->init.log_sq_size);
+  c.port = path.port;
+  c.prio = path.prio;
+  c.ip_id_fixed = path.ip_id_fixed;
+  c.mig_req = path.mig_req;
+  c.cqn = qp->cq->cqn;
+  c.pd = qp->init.pd;
+  c.dest_qpn = path.dest_qpn;
+  c.sq_psn = path.sq_psn & 0xffffff;
+  c.sq_ci = qp->pi;
+  c.sq_base = qp->ring;
+  c.smac = wire_order(path.smac);
+  c.dmac = wire_order(path.dmac);
+  c.udp_sport = path.udp_sport.value_or(default_udp_sport(qp->qpn, path.dest_qpn));
+  c.pkey = path.pkey;
+  c.ip_id = path.ip_id;
+  c.tos = path.tos;
+  c.ttl = path.ttl;
+  c.sgid = mapped_gid(path.sip);
+  c.dgid = mapped_gid(path.dip);
+  const auto words = c.pack();
+  write_block(QpcBase + uint64_t{qp->qpn} * 128, reinterpret_cast<const uint8_t*>(words.data()), 128);
+  command(CmdQpModify, qp->qpn);
+}
+
+void Context::modify_qp_err(Qp* qp) { command(CmdQp2Err, qp->qpn); }
+
+void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
+  const unsigned size = 1u << qp->init.log_sq_size;
+  if (wrs.size() > size) {
+    throw InputError(fmt::format("QP {}: {} work requests do not fit in a send queue of {}", qp->qpn, wrs.size(), size));
+  }
+  for (const SendWr& wr : wrs) {
+    if (wr.length > golden::kMaxMessageBytes) {
+      throw InputError(fmt::format("QP {}: a message of {} bytes is longer than 2 GiB", qp->qpn, wr.length));
+    }
+    golden::Wqe w;
+    w.opcode = wqe_opcode(wr.opcode);
+    w.index = qp->pi;
+    w.qpn = qp->qpn;
+    w.signaled = wr.signaled;
+    w.solicited = wr.solicited;
+    w.imm = wr.imm;
+    w.raddr = wr.remote_addr;
+    w.rkey = wr.rkey;
+    w.lkey = wr.lkey;
+    w.laddr = wr.addr;
+    w.length = wr.length;
+    const auto block = golden::encode_wqe(w);
+    sc_core::wait(post_cost_);
+    hub_.mmio_write(who, bar_[1] + qp->ring + uint64_t{qp->pi % size} * 64, block.data(), 64);
+    sc_core::wait(store_gap_);
+    qp->wr_ids[qp->pi] = wr.wr_id;
+    if (qp->init.where == SqWhere::kBf) {
+      // The push is the doorbell of its WQE; a 64 B WQE fits one piece.
+      rtl::op_t op;
+      op.qpn = static_cast<uint16_t>(qp->qpn);
+      op.wqe = static_cast<uint16_t>(qp->pi + 1);
+      observers_.event({EventKind::kDbStore, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
+      hub_.mmio_write(who, bar_[0] + uint64_t{qp->qpn} * 0x100 + 0x80, block.data(), 64, op);
+      sc_core::wait(store_gap_);
+    }
+    ++qp->pi;
+  }
+  if (qp->init.where != SqWhere::kBf && !wrs.empty()) ring_doorbell(qp->qpn, qp->pi, who);
+}
+
+void Context::write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe) {
+  const unsigned size = 1u << qp->init.log_sq_size;
+  for (size_t at = 0; at < wqe.size(); at += 64) {
+    hub_.mmio_write(pcie::Initiator::kCpu, bar_[1] + qp->ring + uint64_t{qp->pi % size} * 64, wqe.data() + at,
+                    static_cast<unsigned>(std::min<size_t>(64, wqe.size() - at)));
+    sc_core::wait(store_gap_);
+    ++qp->pi;
+  }
+}
+
+void Context::ring_doorbell(uint32_t qpn, uint32_t value, pcie::Initiator who) {
+  rtl::op_t op;
+  op.qpn = static_cast<uint16_t>(qpn & 0x3ff);
+  op.wqe = static_cast<uint16_t>(value);
+  const std::array<uint8_t, 4> bytes{static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
+                                     static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
+  observers_.event({EventKind::kDbStore, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
+  hub_.mmio_write(who, bar_[0] + uint64_t{qpn} * 0x100, bytes.data(), 4, op);
+}
+
+std::optional<WorkCompletion> Context::poll_cq(Cq* cq) {
+  const uint32_t entries = 1u << cq->log_size;
+  golden::CqeBytes bytes;
+  hub_.host_memory().read(cq->ring - pcie::kHostBase + uint64_t{cq->ci % entries} * 64, bytes.data(), 64);
+  const golden::Cqe c = golden::decode_cqe(bytes);
+  if (c.opcode == golden::Cqe::kInvalid || c.owner != ((cq->ci & entries) != 0)) return std::nullopt;
+  WorkCompletion wc{};
+  wc.qpn = c.qpn;
+  wc.wqe_counter = c.wqe_counter;
+  wc.byte_len = c.byte_cnt;
+  wc.wqe_opcode = c.wqe_opcode;
+  wc.status = c.is_error() ? status_of(c.syndrome) : WcStatus::kSuccess;
+  wc.vendor_err = c.vendor_syndrome;
+  wc.timestamp_ns = c.is_error() ? 0 : c.timestamp;
+  if (auto qp = by_qpn_.find(c.qpn); qp != by_qpn_.end()) {
+    auto& ids = qp->second->wr_ids;
+    if (auto id = ids.find(c.wqe_counter); id != ids.end()) {
+      wc.wr_id = id->second;
+      ids.erase(id);
+    }
+  }
+  cq->ci = (cq->ci + 1) & 0xffffff;
+  const uint32_t ci = cq->ci;
+  const std::array<uint8_t, 4> v{static_cast<uint8_t>(ci), static_cast<uint8_t>(ci >> 8), static_cast<uint8_t>(ci >> 16),
+                                 static_cast<uint8_t>(ci >> 24)};
+  hub_.mmio_write(pcie::Initiator::kCpu, bar_[0] + uint64_t{cq->cqn} * 0x100 + 0x10, v.data(), 4);
+  return wc;
+}
+
+std::optional<WorkCompletion> Context::wait_cq(Cq* cq, const Time& timeout) {
+  const Time end = sc_core::sc_time_stamp() + timeout;
+  while (true) {
+    if (auto wc = poll_cq(cq)) return wc;
+    if (sc_core::sc_time_stamp() >= end) return std::nullopt;
+    sc_core::wait(end - sc_core::sc_time_stamp(), host_written_);
+  }
+}
+
+void Context::write32(unsigned bar, uint64_t offset, uint32_t value) {
+  const std::array<uint8_t, 4> v{static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
+                                 static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
+  hub_.mmio_write(pcie::Initiator::kCpu, bar_.at(bar) + offset, v.data(), 4);
+}
+
+uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
+  sc_core::sc_event done;
+  std::optional<std::vector<uint8_t>> data;
+  hub_.mmio_read(pcie::Initiator::kCpu, bar_.at(bar) + offset, bytes, [&](std::vector<uint8_t> d) {
+    data = std::move(d);
+    done.notify(sc_core::SC_ZERO_TIME);
+  });
+  while (!data) sc_core::wait(done);
+  if (data->size() < bytes) throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
+  uint64_t value = 0;
+  std::memcpy(&value, data->data(), std::min<size_t>(bytes, 8));
+  return value;
+}
+
+}  // namespace rnic::host
