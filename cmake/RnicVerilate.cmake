@@ -4,10 +4,17 @@
 # rnic_add_rtl_test(<block> [TOP <module>] [SOURCES rtl...] [TEST files...] [LIBS libs...])
 #   GoogleTest program test_<block> over the Verilated block, registered with CTest test by test.
 
+set(RNICSIM_VERILATOR_EXTRA "" CACHE STRING "More Verilator flags for every model")
+option(RNICSIM_RTL_COVERAGE "Line and user coverage points in the Verilated models" OFF)
+# --reloop-limit: Verilator 5.006 declares the variable of a re-rolled loop in the wrong function when an assertion
+# samples a signal of 40 words or more (fixed upstream in 5.010), so loops stay unrolled.
 set(RNICSIM_VERILATOR_FLAGS
   --cc -O3 --x-assign fast --x-initial fast --assert --trace-fst --trace-structs
-  -Wall --timescale 1ps/1ps --timescale-override 1ps/1ps
-  CACHE STRING "Verilator flags of every model")
+  -Wall --timescale 1ps/1ps --timescale-override 1ps/1ps --reloop-limit 100000
+  ${RNICSIM_VERILATOR_EXTRA})
+if(RNICSIM_RTL_COVERAGE)
+  list(APPEND RNICSIM_VERILATOR_FLAGS --coverage-line)
+endif()
 
 find_program(RNICSIM_CCACHE ccache)
 if(RNICSIM_CCACHE)

@@ -288,7 +288,7 @@ module wqe_fetch_engine #(
     .wr_ready_o(pushed_room),
     .wr_data_i(want_first_q ? bf_data_i[WqeW-1:0] : want_bf_q),
     .rd_valid_o(pushed_valid),
-    .rd_ready_i(emit && p_new && p_pushed),
+    .rd_ready_i(emit && p_pushed),
     .rd_data_o(pushed_data),
     .fill_o(pushed_fill)
   );

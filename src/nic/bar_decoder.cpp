@@ -15,10 +15,10 @@ namespace bar2 = regs::bar2;
 namespace pkg = rtl::rnic_pkg;
 namespace pcie_pkg = rtl::pcie_pkg;
 
-constexpr unsigned kPage = 4096;                   // no request crosses a multiple of it
-constexpr unsigned kMaxRegisterRead = 64;          // BAR0, BAR2
-constexpr unsigned kMaxMemoryRead = 128;           // BAR1: one CplD at any MPS
-constexpr uint64_t kCommandPage = bar1::kCmd;      // 4 KiB of registers amid BAR1's memory
+constexpr unsigned kPage = 4096;               // no request crosses a multiple of it
+constexpr unsigned kMaxRegisterRead = 64;      // BAR0, BAR2
+constexpr unsigned kMaxMemoryRead = 128;       // BAR1: one CplD at any MPS
+constexpr uint64_t kCommandPage = bar1::kCmd;  // 4 KiB of registers amid BAR1's memory
 constexpr unsigned kFullDword = 0xf;
 constexpr unsigned kLogEntries = bar2::kErrorLogCount;
 
@@ -150,7 +150,8 @@ std::optional<pcie::Tlp> BarDecoder::request(const pcie::Tlp& tlp, uint64_t now_
   if (read && served) {
     return pcie::make_completion(tlp, completer, pcie_pkg::StatusSc, byte_count(tlp), lower_addr(tlp), std::move(data));
   }
-  if (read) return pcie::make_completion(tlp, completer, pcie_pkg::StatusUr, byte_count(tlp) & 0xfff, lower_addr(tlp), {});
+  if (read)
+    return pcie::make_completion(tlp, completer, pcie_pkg::StatusUr, byte_count(tlp) & 0xfff, lower_addr(tlp), {});
   if (other_non_posted(tlp)) return pcie::make_completion(tlp, completer, pcie_pkg::StatusUr, 4, 0, {});
   return std::nullopt;
 }

@@ -83,15 +83,15 @@ ConfigSpace::ConfigSpace(const Link& link) : max_mps_code_(std::min(link.max_mps
 
   const unsigned gen = std::clamp(link.gen, 1u, 6u);
   const unsigned lanes = link.lanes & 0x3f;
-  put(kPcie, 4, 0x10 | 0x0002u << 16);                   // version 2, endpoint, last capability
-  put(kDevCap, 4, max_mps_code_ | 1 << 5 | 1u << 15);    // 8-bit tags, role-based error reporting
-  put(kDevCtl, 2, 1 << 4 | 1 << 11 | 2 << 12, 0x79ff);   // relaxed ordering, no snoop, MRRS 512
-  put(kLinkCap, 4, gen | lanes << 4 | 1 << 22);          // ASPM optionality compliance
-  put(kLinkCtl, 2, 0, 0x00cb);                           // ASPM control, RCB, common clock, extended synch
-  put(kLinkSta, 2, gen | lanes << 4 | 1 << 12);          // slot clock
-  put(kDevCap2, 4, 1 << 4);                              // completion timeout can be disabled
+  put(kPcie, 4, 0x10 | 0x0002u << 16);                  // version 2, endpoint, last capability
+  put(kDevCap, 4, max_mps_code_ | 1 << 5 | 1u << 15);   // 8-bit tags, role-based error reporting
+  put(kDevCtl, 2, 1 << 4 | 1 << 11 | 2 << 12, 0x79ff);  // relaxed ordering, no snoop, MRRS 512
+  put(kLinkCap, 4, gen | lanes << 4 | 1 << 22);         // ASPM optionality compliance
+  put(kLinkCtl, 2, 0, 0x00cb);                          // ASPM control, RCB, common clock, extended synch
+  put(kLinkSta, 2, gen | lanes << 4 | 1 << 12);         // slot clock
+  put(kDevCap2, 4, 1 << 4);                             // completion timeout can be disabled
   put(kDevCtl2, 2, 0, 1 << 4);
-  put(kLinkCap2, 4, ((1u << gen) - 1) << 1);             // all speeds up to gen
+  put(kLinkCap2, 4, ((1u << gen) - 1) << 1);  // all speeds up to gen
   put(kLinkCtl2, 2, gen, 0xf);
 }
 

@@ -199,6 +199,10 @@ struct Nic::Impl : public BarClient, public Observer {
     top->now_i = t / 1000;
     const bool running = n >= kResetCycles;
 
+    // Valid goes down after the edge that took the item
+    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0;
+    if (!rx_shown) top->tlp_rx_valid_i = 0;
+
     // MMIO in order, one at a time
     if (!mmio_shown && running && !mmio.empty() && mmio.front().ps < t) {
       mmio_shown = true;
@@ -262,8 +266,6 @@ struct Nic::Impl : public BarClient, public Observer {
         macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth));
       }
     }
-    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0;
-    if (!rx_shown) top->tlp_rx_valid_i = 0;
   }
 
   void device_memory_request(uint64_t t) {

@@ -671,6 +671,84 @@ TEST(TxSegmenterTest, TwoGibibytesAreCheckedAsAWhole) {
   }
 }
 
+// Good, bad, flushed and empty-handed jobs of many QPs mix freely: each has its own report, mark, state and release, in
+// the jobs' order.
+TEST(TxSegmenterTest, GoodAndBadJobsMixInOrder) {
+  for (Pace pace : {Pace{}, Pace{100, 30, 100, 100, 100, 100}, Pace{100, 100, 100, 100, 20, 0},
+                    Pace{100, 100, 30, 100, 100, 0}, Pace{30, 60, 60, 50, 50, 50}}) {
+    SegmenterBench b(pace);
+    std::vector<tx_job_t> sent;
+    std::vector<uint8_t> syndromes;  // of the jobs, 0 for a packet or noop
+    for (uint16_t qpn = 0; qpn < 600; ++qpn) {
+      const rtl::qpc_t c = make_context(b.rng, static_cast<golden::Transport>(b.rng() & 1), 5);
+      golden::Wqe w = random_wqe(b.rng, WqeOpcode::kWrite, b.rng() % 4097);
+      w.lkey = qpn << 8;
+      golden::Region r{b.chance(80), 0, c.pd, w.laddr, w.length, b.rng()};
+      b.regions[qpn] = to_entry(r);
+      tx_job_t j = make_job(qpn, c, w, b.rng() & 0xffffff, static_cast<uint16_t>(b.rng()), b.rng() & 1);
+      switch (b.rng() % 6) {
+        case 0:
+          j.noop = true;
+          break;
+        case 1:
+          j.flush = true;
+          break;
+        case 2:
+          j.err = 0x02;
+          break;
+        default:
+          break;
+      }
+      syndromes.push_back(j.noop                      ? 0
+                          : j.flush                   ? kSynFlushed
+                          : j.err != 0                ? j.err
+                          : w.length != 0 && !r.valid ? kSynLocalProt
+                                                      : 0);
+      sent.push_back(j);
+      b.jobs.push_back(j);
+    }
+    ASSERT_TRUE(b.drain());
+    size_t descs = 0, reads = 0, marks = 0, states = 0;
+    ASSERT_EQ(b.turns.size(), sent.size());
+    for (size_t i = 0; i < sent.size(); ++i) {
+      const tx_job_t& j = sent[i];
+      const uint8_t syn = syndromes[i];
+      SCOPED_TRACE(i);
+      ASSERT_EQ(b.turns[i].qpn, j.qpn);
+      ASSERT_EQ(b.turns[i].more, !j.noop && j.pi != j.st.ci);
+      if (j.noop) continue;
+      ASSERT_LT(descs, b.descs.size());
+      const pkt_desc_t& d = b.descs[descs].first;
+      const uint64_t left = b.descs[descs++].second;
+      ASSERT_EQ(d.op.qpn, j.qpn);
+      ASSERT_EQ(d.err, syn);
+      ASSERT_LT(states, b.states.size());
+      const tx_state_t& st = std::get<1>(b.states[states]);
+      ASSERT_EQ(std::get<0>(b.states[states++]), j.qpn);
+      ASSERT_EQ(st.psn, (j.st.psn + (syn == 0)) & 0xffffff);
+      ASSERT_FALSE(st.in_msg);
+      if (syn != 0 && syn != kSynFlushed) {
+        ASSERT_LT(marks, b.writes.size());
+        ASSERT_LT(marks, b.errors.size());
+        ASSERT_EQ(b.errors[marks].first, j.qpn);
+        ASSERT_EQ(b.writes[marks].first.addr, j.qpn * 128u);
+        ASSERT_LT(b.writes[marks++].second, left);
+      }
+      if (syn == 0 && j.st.msg_len != 0) {
+        ASSERT_LT(reads, b.reads.size());
+        ASSERT_EQ(b.reads[reads++].first.op.pack(), d.op.pack());
+      }
+    }
+    EXPECT_EQ(descs, b.descs.size());
+    EXPECT_EQ(reads, b.reads.size());
+    EXPECT_EQ(states, b.states.size());
+    EXPECT_EQ(marks, b.writes.size());
+    EXPECT_EQ(marks, b.errors.size());
+    EXPECT_GT(marks, 100u);
+    EXPECT_GT(reads, 100u);
+  }
+}
+
 // Without work no register changes: the block says idle and shows nothing.
 TEST(TxSegmenterTest, IdleAfterReset) {
   SegmenterBench b;

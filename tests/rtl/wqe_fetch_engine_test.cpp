@@ -345,6 +345,11 @@ Qp make_qp(FetchBench& b, uint32_t first_block = 1 << 20, unsigned log_size = 4)
   Qp q;
   q.qpc = make_context(b.rng, first_block, log_size);
   q.pi = q.qpc.sq_ci;
+  // Left over from an earlier life; not valid.
+  q.st.in_msg = b.rng() & 1;
+  q.st.ci = static_cast<uint16_t>(b.rng());
+  q.st.psn = b.rng() & 0xffffff;
+  q.st.ip_id = static_cast<uint16_t>(b.rng());
   return q;
 }
 
@@ -677,7 +682,7 @@ TEST(WqeFetchEngineTest, EveryMixtureUnderEveryPace) {
           }
           if (b.chance(3)) {
             q.err = true;
-          } else if (b.chance(30) && q.err && !q.st.in_msg) {
+          } else if (b.chance(30) && q.err && !(q.st_valid && q.st.in_msg)) {
             // Set up again.
             q = make_qp(b, static_cast<uint32_t>(q.qpc.sq_base / 64), q.qpc.log_sq_size);
             if (b.chance(10)) q.qpc.state = b.rng() % 7;

@@ -8,7 +8,9 @@ using TxPathTest = SystemTest;
 
 // One 64 B UC WRITE from GPU memory goes out as one frame with the memory's bytes and completes.
 TEST_F(TxPathTest, OneWriteLeavesAndCompletes) {
-  make();
+  SystemOptions o;
+  o.traces = {{"/tmp/w.fst"}};
+  make(o);
   const auto end = run([&] {
     const auto mr = gpu_buffer(4096);
     auto* cq = ctx().create_cq(4);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Save files that open a waveform with the signals of the TX path, grouped by stage.
+//
+// Verilator's FST holds the ports of the top under "rnic_top" and everything inside under "rnic_top.rnic_top"; fields of
+// structs are scopes of their own (--trace-structs).
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "rnic/core/error.h"
+#include "rnic/observe/run_directory.h"
+
+namespace rnic {
+namespace {
+
+struct Signal {
+  const char* name;  ///< below rnic_top
+  unsigned width;
+  char base;  ///< 'b' bit, 'h' hexadecimal, 'd' decimal
+};
+
+struct Group {
+  const char* name;
+  std::vector<Signal> signals;
+};
+
+const std::vector<Group>& groups() {
+  static const std::vector<Group> all{
+      {"Time",
+       {{"clk_i", 1, 'b'}, {"rst_ni", 1, 'b'}, {"cycle_i", 64, 'd'}, {"now_i", 64, 'd'}, {"idle_o", 1, 'b'}}},
+      {"Instants of the models (toggles)",
+       {{"ext_probe_i.db_store", 1, 'b'},
+        {"ext_probe_i.db_pins", 1, 'b'},
+        {"ext_probe_i.mem_rd_start", 1, 'b'},
+        {"ext_probe_i.mem_rd_end", 1, 'b'},
+        {"ext_probe_i.wire_first", 1, 'b'},
+        {"ext_probe_i.wire_last", 1, 'b'},
+        {"ext_probe_i.cqe_visible", 1, 'b'},
+        {"ext_probe_i.op.qpn", 10, 'd'},
+        {"ext_probe_i.op.wqe", 16, 'd'},
+        {"ext_probe_i.op.psn", 24, 'd'}}},
+      {"WQE fetch",
+       {{"db_valid_i", 1, 'b'},
+        {"db_ready_o", 1, 'b'},
+        {"db_i.kind", 3, 'd'},
+        {"db_i.qpn", 10, 'd'},
+        {"db_i.value", 32, 'd'},
+        {"probe_o.db", 1, 'b'},
+        {"rnic_top.grant_valid", 1, 'b'},
+        {"rnic_top.grant_ready", 1, 'b'},
+        {"rnic_top.grant_qpn", 10, 'd'},
+        {"dm_req_valid_o", 1, 'b'},
+        {"dm_req_o.addr", 28, 'h'},
+        {"dm_rsp_valid_i", 1, 'b'},
+        {"probe_o.wqe", 1, 'b'},
+        {"probe_o.wqe_op.qpn", 10, 'd'},
+        {"probe_o.wqe_op.wqe", 16, 'd'},
+        {"rnic_top.job_valid", 1, 'b'},
+        {"rnic_top.job_ready", 1, 'b'}}},
+      {"DMA read",
+       {{"probe_o.rd", 1, 'b'},
+        {"rnic_top.rd_valid", 1, 'b'},
+        {"rnic_top.rd_ready", 1, 'b'},
+        {"tlp_tx_valid_o", 1, 'b'},
+        {"tlp_tx_ready_i", 1, 'b'},
+        {"tlp_tx_o.sop", 1, 'b'},
+        {"tlp_tx_o.eop", 1, 'b'},
+        {"tlp_tx_o.hdr", 128, 'h'},
+        {"tlp_rx_valid_i", 1, 'b'},
+        {"tlp_rx_ready_o", 1, 'b'},
+        {"tlp_rx_i.sop", 1, 'b'},
+        {"tlp_rx_i.eop", 1, 'b'},
+        {"tlp_rx_i.hdr", 128, 'h'},
+        {"rnic_top.pay_valid", 1, 'b'},
+        {"rnic_top.pay_ready", 1, 'b'},
+        {"probe_o.rd_done", 1, 'b'}}},
+      {"packetize",
+       {{"rnic_top.desc_valid", 1, 'b'},
+        {"rnic_top.desc_ready", 1, 'b'},
+        {"rnic_top.descq_valid", 1, 'b'},
+        {"rnic_top.descq_ready", 1, 'b'}}},
+      {"MAC TX",
+       {{"rnic_top.mac_valid", 1, 'b'},
+        {"rnic_top.mac_ready", 1, 'b'},
+        {"probe_o.mac", 1, 'b'},
+        {"probe_o.mac_op.qpn", 10, 'd'},
+        {"probe_o.mac_op.psn", 24, 'd'},
+        {"probe_o.mac_op.last", 1, 'b'}}},
+      {"CQE write",
+       {{"rnic_top.cqe_valid", 1, 'b'},
+        {"rnic_top.cqe_ready", 1, 'b'},
+        {"rnic_top.wr_valid", 1, 'b'},
+        {"rnic_top.wr_ready", 1, 'b'},
+        {"probe_o.cqe", 1, 'b'},
+        {"evt_valid_o", 1, 'b'},
+        {"evt_o.kind", 4, 'd'}}},
+  };
+  return all;
+}
+
+constexpr const char* kTop = "rnic_top.";
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) throw InputError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+}
+
+std::string gtkwave(const std::string& wave) {
+  std::string s = "[*] TX path of the NIC by stage\n";
+  s += fmt::format("[dumpfile] \"{}\"\n", wave);
+  s += "[timestart] 0\n[size] 1600 1000\n[pos] -1 -1\n[treeopen] rnic_top.\n[sst_expanded] 0\n[signals_width] 300\n";
+  for (const Group& g : groups()) {
+    s += fmt::format("@800200\n-{}\n", g.name);
+    for (const Signal& x : g.signals) {
+      s += x.base == 'b' ? "@28\n" : x.base == 'h' ? "@22\n" : "@24\n";
+      s += fmt::format("{}{}{}\n", kTop, x.name, x.width > 1 ? fmt::format("[{}:0]", x.width - 1) : "");
+    }
+    s += fmt::format("@1000200\n-{}\n", g.name);
+  }
+  return s;
+}
+
+std::string surfer(const std::string& wave) {
+  std::string s = fmt::format("load_file {}\n", wave);
+  for (const Group& g : groups()) {
+    s += fmt::format("divider_add {}\n", g.name);
+    for (const Signal& x : g.signals) s += fmt::format("variable_add {}{}\n", kTop, x.name);
+  }
+  return s + "zoom_fit\n";
+}
+
+}  // namespace
+
+void write_viewer_files(const std::string& wave_path) {
+  std::filesystem::path base(wave_path);
+  const std::string wave = base.filename().string();
+  write(std::filesystem::path(base).replace_extension(".gtkw"), gtkwave(wave));
+  write(std::filesystem::path(base).replace_extension(".sucl"), surfer(wave));
+}
+
+}  // namespace rnic
