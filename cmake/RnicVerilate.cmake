@@ -54,6 +54,7 @@ function(rnic_verilate target)
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${mdir}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${RNICSIM_CCACHE}
       ${RNICSIM_VERILATOR} ${RNICSIM_VERILATOR_FLAGS} ${A_ARGS} --top-module ${A_TOP} --Mdir ${mdir}
       --output-split 20000 -CFLAGS -std=c++17 -MAKEFLAGS "OPT_FAST=-O3 OPT_SLOW=-O1 OPT_GLOBAL=-O3" --build -j 2

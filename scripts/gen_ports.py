@@ -92,15 +92,15 @@ def generate():
                 width = widths[t] if t else w
                 pos -= width
                 if t:
-                    pk.append(f"    {n}.pack_at(w, base + {pos});")
-                    up.append(f"    r.{n} = {t}::unpack_at(w, base + {pos});")
+                    pk.append(f"    {n}.pack_at(words_, lsb_ + {pos});")
+                    up.append(f"    r_.{n} = {t}::unpack_at(words_, lsb_ + {pos});")
                 else:
-                    pk.append(f"    put_bits(w, base + {pos}, {width}, {n});")
-                    up.append(f"    get_bits(w, base + {pos}, {width}, r.{n});")
-            out += ["  void pack_at(uint32_t* w, unsigned base) const {"] + pk + ["  }"]
-            out += [f"  static {sname} unpack_at(const uint32_t* w, unsigned base) {{", f"    {sname} r;"] + up
-            out += ["    return r;", "  }", "  Words pack() const {", "    Words w{};", "    pack_at(w.data(), 0);",
-                    "    return w;", "  }", "};", ""]
+                    pk.append(f"    put_bits(words_, lsb_ + {pos}, {width}, {n});")
+                    up.append(f"    get_bits(words_, lsb_ + {pos}, {width}, r_.{n});")
+            out += ["  void pack_at(uint32_t* words_, unsigned lsb_) const {"] + pk + ["  }"]
+            out += [f"  static {sname} unpack_at(const uint32_t* words_, unsigned lsb_) {{", f"    {sname} r_;"] + up
+            out += ["    return r_;", "  }", "  Words pack() const {", "    Words words_{};", "    pack_at(words_.data(), 0);",
+                    "    return words_;", "  }", "};", ""]
     out += ["}  // namespace rnic::rtl", ""]
     return "\n".join(out)
 

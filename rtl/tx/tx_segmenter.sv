@@ -7,11 +7,11 @@
 // different QPs, run at one packet a cycle.
 //
 // Description and read request enter their output registers in the same cycle, only when both are free; from there each
-// leaves when its taker is ready. Job valid in cycle 0, region answer in cycle 2: both are valid in cycle 4. The state is
-// written in cycle 4, too, and the QP released in cycle 5.
+// leaves when its taker is ready. Job valid in cycle 0, region answer in cycle 2: both are valid in cycle 4. The
+// state is written in cycle 4, too, and the QP released in cycle 5.
 //
 // Job with err or flush: one description with the syndrome (vendor syndrome in imm[7:0]), no read. An error, found here
-// or before, first sets the state in the context to Err, and only then reports; so the driver never sees the CQE earlier.
+// or before, first sets the state in the context to Err, and only then reports; so no CQE is seen earlier.
 module tx_segmenter (
   input  logic clk_i,
   input  logic rst_ni,
@@ -53,7 +53,7 @@ module tx_segmenter (
   localparam int unsigned JobW = 1433;             // tx_job_t
   localparam int unsigned EntryW = JobW + 98;
 
-  // ---- Job in, region looked up ----------------------------------------------------------------------------------------
+  // ---- Job in, region looked up -----------------------------------------------------------------------------------
   logic in_payload, in_lookup, in_fire, queue_ready, queue_valid, queue_pop;
   logic [64:0] in_end;
   logic [2:0] queue_fill;
@@ -90,7 +90,7 @@ module tx_segmenter (
   assign q_left = queue_data[JobW+:32];
   assign q_job = queue_data[JobW-1:0];
 
-  // ---- Current job: differences taken, waiting for its packets to leave ---------------------------------------------------
+  // ---- Current job: differences taken, waiting for its packets to leave -------------------------------------------
   logic cur_valid_q;
   rnic_pkg::tx_job_t cur_job_q;
   logic cur_payload_q, cur_bad_key_q, cur_bad_pd_q, cur_outside_q, cur_reported_q;
@@ -106,7 +106,7 @@ module tx_segmenter (
   assign queue_pop = queue_valid && cur_ready && (!q_lookup || mpt_rsp_valid_i);
   assign mpt_rsp_ready_o = queue_valid && cur_ready && q_lookup;
 
-  // ---- Verdict and cut --------------------------------------------------------------------------------------------------
+  // ---- Verdict and cut --------------------------------------------------------------------------------------------
   logic [7:0] syn, ven;
   logic [12:0] mtu, len;
   logic last, imm_op, send_op;
@@ -155,7 +155,7 @@ module tx_segmenter (
     endcase
   end
 
-  // ---- Control ------------------------------------------------------------------------------------------------------------
+  // ---- Control ----------------------------------------------------------------------------------------------------
   logic desc_valid_q, rd_valid_q, dm_valid_q, st_we_q, err_q, turn_q, turn_more_q, release_q, release_more_q;
   logic failed, must_mark, outs_free, step, sends, others, more;
   logic [23:0] next_psn;
@@ -236,7 +236,7 @@ module tx_segmenter (
     end
   end
 
-  // ---- Description and read request -----------------------------------------------------------------------------------------
+  // ---- Description and read request -------------------------------------------------------------------------------
   always_ff @(posedge clk_i) begin
     if (sends) begin
       desc_q.op.qpn <= cur_job_q.qpn;
@@ -287,7 +287,7 @@ module tx_segmenter (
   assign rd_valid_o = rd_valid_q;
   assign rd_o = rd_q;
 
-  // ---- End of the turn ------------------------------------------------------------------------------------------------------
+  // ---- End of the turn --------------------------------------------------------------------------------------------
   always_ff @(posedge clk_i) begin
     if (cur_done) begin
       turn_qpn_q <= cur_job_q.qpn;
@@ -319,7 +319,7 @@ module tx_segmenter (
   assign release_qpn_o = release_qpn_q;
   assign release_more_o = release_more_q;
 
-  // ---- Context's state to error -----------------------------------------------------------------------------------------------
+  // ---- Context's state to error -----------------------------------------------------------------------------------
   assign dm_req_valid_o = dm_valid_q;
   always_comb begin
     dm_req_o = '0;
@@ -337,6 +337,6 @@ module tx_segmenter (
   assert property (@(posedge clk_i) disable iff (!rst_ni) rd_valid_o && !rd_ready_i |=> rd_valid_o && $stable(rd_o));
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    dm_req_valid_o && !dm_req_ready_i |=> dm_req_valid_o && $stable(dm_req_o));
-  assert property (@(posedge clk_i) disable iff (!rst_ni) mpt_rsp_valid_i |-> queue_valid || !mpt_rsp_ready_o);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) mpt_rsp_valid_i |-> queue_valid);
 `endif
 endmodule

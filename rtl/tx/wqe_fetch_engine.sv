@@ -75,7 +75,7 @@ module wqe_fetch_engine #(
   localparam int unsigned PendingW = 18 + JobW;
   localparam int unsigned WqeW = 384;              // the part of a WQE that is looked at: three segments
 
-  // ---- Grant: strobes ------------------------------------------------------------------------------------------------
+  // ---- Grant: strobes ---------------------------------------------------------------------------------------------
   logic granted_valid, granted_pop, granted_room;
   logic [GrantedW-1:0] granted_data;
   logic [$clog2(GrantedDepth):0] granted_fill;
@@ -113,7 +113,7 @@ module wqe_fetch_engine #(
     .fill_o(granted_fill)
   );
 
-  // ---- Decision: what this turn is -----------------------------------------------------------------------------------
+  // ---- Decision: what this turn is --------------------------------------------------------------------------------
   logic [9:0] g_qpn;
   logic g_pi_valid, g_st_valid, g_err;
   logic [15:0] g_pi;
@@ -182,7 +182,7 @@ module wqe_fetch_engine #(
     evt_o.vendor = evt_unsupported_q ? rnic_pkg::VenOpcode : rnic_pkg::VenNone;
   end
 
-  // ---- WQE request: BlueFlame buffer's answer, or a read of the ring -----------------------------------------------------
+  // ---- WQE request: BlueFlame buffer's answer, or a read of the ring ----------------------------------------------
   logic want_valid_q, want_fetch_q, want_first_q, want_hit_q;
   logic [21:0] want_block_q;
   logic [15:0] want_rem_q;
@@ -255,7 +255,7 @@ module wqe_fetch_engine #(
     end
   end
 
-  // ---- Waiting for the WQE -------------------------------------------------------------------------------------------
+  // ---- Waiting for the WQE ----------------------------------------------------------------------------------------
   // Every read has its place in u_pending, and u_read and u_pushed are as deep, so there is always room for answers.
   logic pending_valid, read_valid, pushed_valid, emit;
   logic read_room, pushed_room;
@@ -304,7 +304,7 @@ module wqe_fetch_engine #(
     .fill_o(read_fill)
   );
 
-  // ---- Decoding ------------------------------------------------------------------------------------------------------
+  // ---- Decoding ---------------------------------------------------------------------------------------------------
   function automatic logic [31:0] be32(input logic [31:0] bytes);
     be32 = {bytes[7:0], bytes[15:8], bytes[23:16], bytes[31:24]};
   endfunction
@@ -353,7 +353,7 @@ module wqe_fetch_engine #(
     end
   end
 
-  // ---- Job -----------------------------------------------------------------------------------------------------------
+  // ---- Job --------------------------------------------------------------------------------------------------------
   logic job_valid_q, job_decoded_q;
   rnic_pkg::tx_job_t job_q;
 
@@ -409,7 +409,8 @@ module wqe_fetch_engine #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) job_valid_o && !job_ready_i |=> job_valid_o);
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    dm_req_valid_o && !dm_req_ready_i |=> dm_req_valid_o && $stable(dm_req_o));
-  assert property (@(posedge clk_i) disable iff (!rst_ni) evt_valid_o && !evt_ready_i |=> evt_valid_o && $stable(evt_o));
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   evt_valid_o && !evt_ready_i |=> evt_valid_o && $stable(evt_o));
   assert property (@(posedge clk_i) disable iff (!rst_ni) dm_rsp_valid_i |-> read_room);
   assert property (@(posedge clk_i) disable iff (!rst_ni) strobed_q |-> granted_room);
   assert property (@(posedge clk_i) disable iff (!rst_ni) want_fire && want_hit |-> pushed_room);

@@ -113,7 +113,14 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
       mrrs_(static_cast<unsigned>(profile.integer("pcie.mrrs"))),
       rcb_(static_cast<unsigned>(profile.integer("pcie.rcb"))),
       next_ring_(DmFreeBase) {
-  hub_.on_host_write([this](uint64_t, unsigned) { host_written_.notify(sc_core::SC_ZERO_TIME); });
+  hub_.on_host_write_op([this](uint64_t addr, unsigned, const rtl::op_t& op) {
+    for (const auto& cq : cqs_) {
+      if (addr < cq->ring || addr - cq->ring >= uint64_t{64} << cq->log_size) continue;
+      observers_.event({EventKind::kCqeVisible, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
+      break;
+    }
+    host_written_.notify(sc_core::SC_ZERO_TIME);
+  });
 }
 
 void Context::enumerate() {

@@ -258,8 +258,8 @@ struct Hub::Impl {
     if (from == to) {
       answer(cpu_[to == kGpu], t);
     } else if (from == kGpu) {
-      cross(gpu_up_, gpu_link_, t.wire_bytes(),
-            [this, to, t = std::move(t)]() mutable { forward(kGpu, to, std::move(t)); });
+      const uint64_t bytes = t.wire_bytes();  // before t is moved
+      cross(gpu_up_, gpu_link_, bytes, [this, to, t = std::move(t)]() mutable { forward(kGpu, to, std::move(t)); });
     } else {
       forward(from, to, std::move(t));
     }

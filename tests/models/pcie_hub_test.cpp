@@ -154,42 +154,46 @@ TEST(PcieHubTest, CompletionsAreCutAtReadCompletionBoundaries) {
 // Whatever address and length: whole DWs come back, pieces add up to the bytes asked for, no piece exceeds MPS or crosses
 // an RCB boundary except at its ends' multiples.
 TEST(PcieHubTest, EveryReadComesBackWhole) {
-  for (const unsigned mps : {128u, 512u}) {
-    for (const unsigned rcb : {64u, 128u}) {
-      Node n({fmt::format("pcie.mps={}", mps), fmt::format("pcie.rcb={}", rcb)}, mps == 128 ? rcb == 64 ? "a" : "b" : rcb == 64 ? "c" : "d");
-      n.hub->gpu_memory().set_background(1);
-      struct Ask {
-        uint64_t addr;
-        unsigned len;
-      };
-      std::vector<Ask> asked;
-      for (unsigned i = 0; i < 250; ++i) {
-        const uint64_t addr = (i * 977) % 4096;
-        const unsigned len = std::min<unsigned>(1 + (i * i * 31) % 1200, static_cast<unsigned>(4096 - addr));
-        asked.push_back({addr, len});
-        n.hub->from_nic(make_mem_read(kGpuBase + addr, len, kNicId, i));
-      }
-      run(100'000'000);
-      size_t next = 0;
-      for (unsigned i = 0; i < asked.size(); ++i) {
-        unsigned left = asked[i].len;
-        uint64_t at = asked[i].addr;
-        while (left != 0) {
-          ASSERT_LT(next, n.got.size());
-          const Tlp& c = n.got[next++].tlp;
-          ASSERT_EQ(c.tag(), i);
-          ASSERT_EQ(c.hdr[1] & 0xfff, left & 0xfff);
-          ASSERT_EQ(c.hdr[2] & 0x7f, at & 0x7f);
-          ASSERT_LE(c.data.size(), mps);
-          const unsigned lead = at & 3;
-          const unsigned bytes = std::min<unsigned>(left, static_cast<unsigned>(c.data.size()) - lead);
-          for (unsigned k = 0; k < bytes; ++k) ASSERT_EQ(c.data[lead + k], pattern_byte(at + k, 1));
-          left -= bytes, at += bytes;
-          ASSERT_TRUE(left == 0 || at % rcb == 0);
-        }
-      }
-      EXPECT_EQ(next, n.got.size());
+  struct Setting {
+    unsigned mps, rcb;
+    Node node;
+    Setting(unsigned m, unsigned r, const char* name)
+        : mps(m), rcb(r), node({fmt::format("pcie.mps={}", m), fmt::format("pcie.rcb={}", r)}, name) {}
+  };
+  Setting settings[] = {{128, 64, "a"}, {128, 128, "b"}, {512, 64, "c"}, {512, 128, "d"}};
+  for (Setting& s : settings) {
+    s.node.hub->gpu_memory().set_background(1);
+    struct Ask {
+      uint64_t addr;
+      unsigned len;
+    };
+    std::vector<Ask> asked;
+    for (unsigned i = 0; i < 250; ++i) {
+      const uint64_t addr = (i * 977) % 4096;
+      const unsigned len = std::min<unsigned>(1 + (i * i * 31) % 1200, static_cast<unsigned>(4096 - addr));
+      asked.push_back({addr, len});
+      s.node.hub->from_nic(make_mem_read(kGpuBase + addr, len, kNicId, i));
     }
+    run(100'000'000);
+    size_t next = 0;
+    for (unsigned i = 0; i < asked.size(); ++i) {
+      unsigned left = asked[i].len;
+      uint64_t at = asked[i].addr;
+      while (left != 0) {
+        ASSERT_LT(next, s.node.got.size());
+        const Tlp& c = s.node.got[next++].tlp;
+        ASSERT_EQ(c.tag(), i);
+        ASSERT_EQ(c.hdr[1] & 0xfff, left & 0xfff);
+        ASSERT_EQ(c.hdr[2] & 0x7f, at & 0x7f);
+        ASSERT_LE(c.data.size(), s.mps);
+        const unsigned lead = at & 3;
+        const unsigned bytes = std::min<unsigned>(left, static_cast<unsigned>(c.data.size()) - lead);
+        for (unsigned k = 0; k < bytes; ++k) ASSERT_EQ(c.data[lead + k], pattern_byte(at + k, 1));
+        left -= bytes, at += bytes;
+        ASSERT_TRUE(left == 0 || at % s.rcb == 0);
+      }
+    }
+    EXPECT_EQ(next, s.node.got.size());
   }
 }
 

@@ -79,7 +79,8 @@ TEST(IcrcTest, EveryLengthAgreesWithZlib) {
   }
 }
 
-// Each single bit of a frame reaches the answer through its own column, or is masked: all positions of three beats one by one.
+// Each single bit of a frame reaches the answer through its own column, or is masked: all positions of three beats one
+// by one.
 TEST(IcrcTest, EveryBitCounts) {
   IcrcBench b(test_seed());
   const Bytes base = random_frame(b.rng, 190);
@@ -123,7 +124,8 @@ TEST(IcrcTest, SimulationCost) {
       t.data_i[i & 15] += 12345;
       b.tick();
     }
-    const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 200000;
+    const double ns =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 200000;
     std::printf("icrc: %.0f ns per %s cycle\n", ns, busy ? "busy" : "idle");
   }
 }

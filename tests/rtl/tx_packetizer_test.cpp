@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <deque>
+#include <optional>
 
 #include "Vtx_packetizer.h"
 #include "rnic/golden/packetizer.h"
@@ -31,9 +32,9 @@ struct Packet {
   bool last = true, signaled = false;
   uint8_t prio = 0, port = 0, err = 0, vendor = 0, wqe_opcode = 0;
   uint32_t cqn = 0, msg_len = 0;
-  uint8_t status = 0;    // of its payload
+  uint8_t status = 0;     // of its payload
   bool no_frame = false;  // expected
-  int syndrome = -1;     // expected report or completion; -1: none
+  int syndrome = -1;      // expected report or completion; -1: none
   uint8_t expected_vendor = 0;
 };
 
@@ -136,11 +137,27 @@ class PacketizerBench : public Bench<Vtx_packetizer> {
     const bool pay_take = top->pay_valid_i && top->pay_ready_o;
     if (top->err_o) errs.push_back(top->err_qpn_o);
     const auto m = rtl::sample<rtl::mac_beat_t>(top->mac_o);
+    // Once offered, a beat and a completion stay as they are until taken.
+    const auto c = rtl::sample<rtl::cqe_req_t>(top->cqe_o);
+    if (mac_held_) {
+      ASSERT_TRUE(top->mac_valid_o);
+      ASSERT_EQ(m.pack(), *mac_held_);
+    }
+    if (cqe_held_) {
+      ASSERT_TRUE(top->cqe_valid_o);
+      ASSERT_EQ(c.pack(), *cqe_held_);
+    }
+    mac_held_.reset();
+    cqe_held_.reset();
+    if (top->mac_valid_o && !top->mac_ready_i) mac_held_ = m.pack();
+    if (top->cqe_valid_o && !top->cqe_ready_i) cqe_held_ = c.pack();
     const bool gone = top->mac_valid_o && top->mac_ready_i && m.eop;
     ASSERT_EQ(top->probe_mac_o, gone);
-    if (top->mac_valid_o && top->mac_ready_i) beat(m);
-    else if (mid_frame_ && top->mac_ready_i) ++holes;
-    if (top->cqe_valid_o && top->cqe_ready_i) completion(rtl::sample<rtl::cqe_req_t>(top->cqe_o));
+    if (top->mac_valid_o && top->mac_ready_i)
+      beat(m);
+    else if (mid_frame_ && top->mac_ready_i)
+      ++holes;
+    if (top->cqe_valid_o && top->cqe_ready_i) completion(c);
     tick();
     if (desc_take) descs.pop_front(), desc_up_ = false;
     if (pay_take) beats.pop_front(), pay_up_ = false;
@@ -193,7 +210,8 @@ class PacketizerBench : public Bench<Vtx_packetizer> {
 
   // Runs until everything has come out, and some cycles more to see that nothing else comes.
   void drain(unsigned limit = 200000) {
-    while ((!frames.empty() || !cqes.empty() || !descs.empty() || !beats.empty()) && !testing::Test::HasFatalFailure()) {
+    while ((!frames.empty() || !cqes.empty() || !descs.empty() || !beats.empty()) &&
+           !testing::Test::HasFatalFailure()) {
       ASSERT_NE(limit--, 0u) << "hangs: " << frames.size() << " frames, " << cqes.size() << " completions, "
                              << descs.size() << " descriptions, " << beats.size() << " payload beats left";
       step();
@@ -216,6 +234,8 @@ class PacketizerBench : public Bench<Vtx_packetizer> {
 
  private:
   bool desc_up_ = false, pay_up_ = false, mid_frame_ = false;
+  std::optional<rtl::mac_beat_t::Words> mac_held_;
+  std::optional<rtl::cqe_req_t::Words> cqe_held_;
   uint64_t frames_added_ = 0;
   Bytes got_;
 };
@@ -260,10 +280,14 @@ Packet random_packet(Rng& rng, size_t len) {
 template <class Rng>
 size_t random_length(Rng& rng) {
   switch (rng() % 4) {
-    case 0: return rng() % 8;
-    case 1: return rng() % 200;
-    case 2: return (rng() % 64) * 64 + rng() % 3;
-    default: return 4096 - rng() % 70 * (rng() % 2);
+    case 0:
+      return rng() % 8;
+    case 1:
+      return rng() % 200;
+    case 2:
+      return (rng() % 64) * 64 + rng() % 3;
+    default:
+      return 4096 - rng() % 70 * (rng() % 2);
   }
 }
 
@@ -298,7 +322,8 @@ TEST(TxPacketizerTest, ReferenceFrames) {
   EXPECT_EQ(checked, 11u);
 }
 
-// The reference model rebuilds every published frame, tag included, and notices a change of any bit that is not padding.
+// The reference model rebuilds every published frame, tag included, and notices a change of any bit that is not
+// padding.
 TEST(TxPacketizerTest, GoldenModelIsRight) {
   for (const auto& [name, frame] : load_roce_frames()) {
     const auto parsed = golden::parse_frame(frame);
@@ -477,7 +502,7 @@ TEST(TxPacketizerTest, FlushOfReportedMessageIsSwallowed) {
   EXPECT_EQ(b.cqes_seen, 2u);
 }
 
-// CmdQpModify also drops a pending skip: the next message's last packet is sent and completed.
+// CmdQpModify also drops a pending skip: the next message is sent, and the next failure swallows nothing.
 TEST(TxPacketizerTest, ClearForgetsSkip) {
   PacketizerBench b(test_seed());
   Packet bad = write64(9);
@@ -493,9 +518,34 @@ TEST(TxPacketizerTest, ClearForgetsSkip) {
   b.step();
   b.top->clear_i = 0;
   b.add(write64(9));
+  bad.last = true;
+  b.add(bad);
+  Packet next = write64(9);  // nothing to skip: reported
+  next.no_frame = true;
+  next.syndrome = static_cast<int>(pkg::SynFlushed);
+  b.add(next);
   b.drain();
   EXPECT_EQ(b.frames_seen, 1u);
-  EXPECT_EQ(b.cqes_seen, 2u);
+  EXPECT_EQ(b.cqes_seen, 4u);
+}
+
+// The IP checksum's carries run round twice where they must: identifications that bring the sum to either side of a
+// wrap.
+TEST(TxPacketizerTest, ChecksumCarries) {
+  PacketizerBench b(test_seed());
+  for (int i = 0; i < 40; ++i) {
+    Packet p = random_packet(b.rng, 20 + 4 * (b.rng() % 5));
+    p.fields.ip_id = 0;
+    const Bytes f = golden::build_frame(p.fields, p.payload);
+    uint32_t sum = 0;
+    for (unsigned w = 14; w < 34; w += 2) sum += w == 24 ? 0 : static_cast<uint32_t>(f[w] << 8 | f[w + 1]);
+    for (uint32_t low = 0xfff8; low <= 0x10008; ++low) {
+      p.fields.ip_id = static_cast<uint16_t>(low - sum);
+      b.add(p);
+    }
+    b.drain();
+  }
+  EXPECT_EQ(b.frames_seen, 40u * 17);
 }
 
 // Errors found before (err set) are reported in their place, among frames, failures and stalls of every kind.
@@ -579,14 +629,17 @@ TEST(TxPacketizerTest, SimulationCost) {
     for (int i = 0; i < 200 && !busy; ++i) b.tick();
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 66000; ++i) {
-      pay.data[i & 15] += 12345;
-      pay.last = n == 63;
-      if (busy) rtl::drive(t.pay_i, pay);
-      b.settle();
-      if (t.pay_valid_i && t.pay_ready_o) n = (n + 1) % 64;
+      if (busy) {
+        pay.data[i & 15] += 12345;
+        pay.last = n == 63;
+        rtl::drive(t.pay_i, pay);
+        b.settle();
+        if (t.pay_ready_o) n = (n + 1) % 64;
+      }
       b.tick();
     }
-    const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 66000;
+    const double ns =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 66000;
     std::printf("tx_packetizer: %.0f ns per %s cycle\n", ns, busy ? "busy" : "idle");
     t.pay_valid_i = 1;
     t.desc_valid_i = 0;

@@ -612,6 +612,23 @@ TEST(WqeFetchEngineTest, LatencyIsThreeCyclesToTheReadAndTwoFromIt) {
   EXPECT_EQ(b.job_shown - b.answered, 2u);
 }
 
+// Without a read, a job follows its grant in five cycles: WQE pushed, or nothing to do.
+TEST(WqeFetchEngineTest, JobFollowsGrantInFiveCyclesWithoutARead) {
+  for (bool pushed : {true, false}) {
+    FetchBench b;
+    b.step();
+    b.qps[1] = make_qp(b);
+    if (pushed) {
+      const WqeBlock block = golden::encode_wqe(random_wqe(b.rng, 1, b.qps[1].pi));
+      b.qps[1].push = Qp::Push{true, b.qps[1].pi, block};
+      b.post(1, block);
+    }
+    b.grants.push_back(1);
+    ASSERT_TRUE(b.drain());
+    EXPECT_EQ(b.job_shown - b.grant_taken, 5u);
+  }
+}
+
 // With a slow memory, Depth reads are open at a time, and none is lost when the jobs don't leave.
 TEST(WqeFetchEngineTest, ThirtyTwoReadsAreOpenAtOnce) {
   FetchBench b(Pace{100, 100, 100, 300, 100, 100});

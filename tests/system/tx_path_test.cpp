@@ -27,6 +27,7 @@ TEST_F(TxPathTest, OneWriteLeavesAndCompletes) {
   for (const auto& e : recorder.events) {
     std::printf("%10lu ps  cycle %6lu  %-14s qpn %u wqe %u psn %u\n", e.ps, e.cycle, event_name(e.kind), e.op.qpn, e.op.wqe, e.op.psn);
   }
+  for (const auto& t : recorder.tlps) std::printf("%lu %d %s %zu\n", t.ps, t.from_nic, t.tlp.describe().c_str(), t.tlp.data.size());
   ASSERT_EQ(recorder.frames.size(), 1u);
   EXPECT_EQ(recorder.frames[0].bytes.size(), 138u);
 }

@@ -15,7 +15,7 @@ struct Cqe {
 
   uint32_t imm = 0;
   uint32_t byte_cnt = 0;
-  uint64_t timestamp = 0;     // ns; success only
+  uint64_t timestamp = 0;       // ns; success only
   uint8_t vendor_syndrome = 0;  // error only
   uint8_t syndrome = 0;         // error only
   uint8_t wqe_opcode = 0;

@@ -216,8 +216,9 @@ inline ParsedFrame parse_frame(const Bytes& b) {
   r.payload.assign(b.begin() + static_cast<std::ptrdiff_t>(at), b.begin() + static_cast<std::ptrdiff_t>(end - pad));
   for (size_t i = end - pad; i < end; ++i) check(b[i] == 0, "pad byte is not 0");
   for (unsigned i = 0; i < 4; ++i) r.icrc |= uint32_t{b[end + i]} << (8 * i);
-  check(icrc(Bytes(b.begin() + static_cast<std::ptrdiff_t>(ip), b.begin() + static_cast<std::ptrdiff_t>(end))) == r.icrc,
-        "ICRC");
+  check(
+      icrc(Bytes(b.begin() + static_cast<std::ptrdiff_t>(ip), b.begin() + static_cast<std::ptrdiff_t>(end))) == r.icrc,
+      "ICRC");
   for (size_t i = end + 4; i < b.size(); ++i) check(b[i] == 0, "Ethernet padding is not 0");
   check(b.size() == (ip + ip_len < 60 ? 60 : ip + ip_len), "frame length");
   return r;
@@ -231,8 +232,8 @@ inline bool icrc_ok(const Bytes& b) {
   if (len < 44 || ip + len > b.size()) return false;
   uint32_t sent = 0;
   for (unsigned i = 0; i < 4; ++i) sent |= uint32_t{b[ip + len - 4 + i]} << (8 * i);
-  return icrc(Bytes(b.begin() + static_cast<std::ptrdiff_t>(ip), b.begin() + static_cast<std::ptrdiff_t>(ip + len - 4))) ==
-         sent;
+  return icrc(Bytes(b.begin() + static_cast<std::ptrdiff_t>(ip),
+                    b.begin() + static_cast<std::ptrdiff_t>(ip + len - 4))) == sent;
 }
 
 /// Field by field.

@@ -39,42 +39,42 @@ struct tlp_dw0_t {
   bool ns{};
   uint8_t at{};
   uint16_t length{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 24, 8, fmt_type);
-    put_bits(w, base + 23, 1, tag9);
-    put_bits(w, base + 20, 3, tc);
-    put_bits(w, base + 19, 1, tag8);
-    put_bits(w, base + 18, 1, ido);
-    put_bits(w, base + 17, 1, rsvd);
-    put_bits(w, base + 16, 1, th);
-    put_bits(w, base + 15, 1, td);
-    put_bits(w, base + 14, 1, ep);
-    put_bits(w, base + 13, 1, ro);
-    put_bits(w, base + 12, 1, ns);
-    put_bits(w, base + 10, 2, at);
-    put_bits(w, base + 0, 10, length);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 24, 8, fmt_type);
+    put_bits(words_, lsb_ + 23, 1, tag9);
+    put_bits(words_, lsb_ + 20, 3, tc);
+    put_bits(words_, lsb_ + 19, 1, tag8);
+    put_bits(words_, lsb_ + 18, 1, ido);
+    put_bits(words_, lsb_ + 17, 1, rsvd);
+    put_bits(words_, lsb_ + 16, 1, th);
+    put_bits(words_, lsb_ + 15, 1, td);
+    put_bits(words_, lsb_ + 14, 1, ep);
+    put_bits(words_, lsb_ + 13, 1, ro);
+    put_bits(words_, lsb_ + 12, 1, ns);
+    put_bits(words_, lsb_ + 10, 2, at);
+    put_bits(words_, lsb_ + 0, 10, length);
   }
-  static tlp_dw0_t unpack_at(const uint32_t* w, unsigned base) {
-    tlp_dw0_t r;
-    get_bits(w, base + 24, 8, r.fmt_type);
-    get_bits(w, base + 23, 1, r.tag9);
-    get_bits(w, base + 20, 3, r.tc);
-    get_bits(w, base + 19, 1, r.tag8);
-    get_bits(w, base + 18, 1, r.ido);
-    get_bits(w, base + 17, 1, r.rsvd);
-    get_bits(w, base + 16, 1, r.th);
-    get_bits(w, base + 15, 1, r.td);
-    get_bits(w, base + 14, 1, r.ep);
-    get_bits(w, base + 13, 1, r.ro);
-    get_bits(w, base + 12, 1, r.ns);
-    get_bits(w, base + 10, 2, r.at);
-    get_bits(w, base + 0, 10, r.length);
-    return r;
+  static tlp_dw0_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tlp_dw0_t r_;
+    get_bits(words_, lsb_ + 24, 8, r_.fmt_type);
+    get_bits(words_, lsb_ + 23, 1, r_.tag9);
+    get_bits(words_, lsb_ + 20, 3, r_.tc);
+    get_bits(words_, lsb_ + 19, 1, r_.tag8);
+    get_bits(words_, lsb_ + 18, 1, r_.ido);
+    get_bits(words_, lsb_ + 17, 1, r_.rsvd);
+    get_bits(words_, lsb_ + 16, 1, r_.th);
+    get_bits(words_, lsb_ + 15, 1, r_.td);
+    get_bits(words_, lsb_ + 14, 1, r_.ep);
+    get_bits(words_, lsb_ + 13, 1, r_.ro);
+    get_bits(words_, lsb_ + 12, 1, r_.ns);
+    get_bits(words_, lsb_ + 10, 2, r_.at);
+    get_bits(words_, lsb_ + 0, 10, r_.length);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -86,24 +86,24 @@ struct tlp_req_dw1_t {
   uint8_t tag{};
   uint8_t last_be{};
   uint8_t first_be{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 16, 16, requester_id);
-    put_bits(w, base + 8, 8, tag);
-    put_bits(w, base + 4, 4, last_be);
-    put_bits(w, base + 0, 4, first_be);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 16, 16, requester_id);
+    put_bits(words_, lsb_ + 8, 8, tag);
+    put_bits(words_, lsb_ + 4, 4, last_be);
+    put_bits(words_, lsb_ + 0, 4, first_be);
   }
-  static tlp_req_dw1_t unpack_at(const uint32_t* w, unsigned base) {
-    tlp_req_dw1_t r;
-    get_bits(w, base + 16, 16, r.requester_id);
-    get_bits(w, base + 8, 8, r.tag);
-    get_bits(w, base + 4, 4, r.last_be);
-    get_bits(w, base + 0, 4, r.first_be);
-    return r;
+  static tlp_req_dw1_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tlp_req_dw1_t r_;
+    get_bits(words_, lsb_ + 16, 16, r_.requester_id);
+    get_bits(words_, lsb_ + 8, 8, r_.tag);
+    get_bits(words_, lsb_ + 4, 4, r_.last_be);
+    get_bits(words_, lsb_ + 0, 4, r_.first_be);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -119,32 +119,32 @@ struct tlp_cpl_t {
   uint8_t tag{};
   bool rsvd{};
   uint8_t lower_addr{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 48, 16, completer_id);
-    put_bits(w, base + 45, 3, status);
-    put_bits(w, base + 44, 1, bcm);
-    put_bits(w, base + 32, 12, byte_count);
-    put_bits(w, base + 16, 16, requester_id);
-    put_bits(w, base + 8, 8, tag);
-    put_bits(w, base + 7, 1, rsvd);
-    put_bits(w, base + 0, 7, lower_addr);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 48, 16, completer_id);
+    put_bits(words_, lsb_ + 45, 3, status);
+    put_bits(words_, lsb_ + 44, 1, bcm);
+    put_bits(words_, lsb_ + 32, 12, byte_count);
+    put_bits(words_, lsb_ + 16, 16, requester_id);
+    put_bits(words_, lsb_ + 8, 8, tag);
+    put_bits(words_, lsb_ + 7, 1, rsvd);
+    put_bits(words_, lsb_ + 0, 7, lower_addr);
   }
-  static tlp_cpl_t unpack_at(const uint32_t* w, unsigned base) {
-    tlp_cpl_t r;
-    get_bits(w, base + 48, 16, r.completer_id);
-    get_bits(w, base + 45, 3, r.status);
-    get_bits(w, base + 44, 1, r.bcm);
-    get_bits(w, base + 32, 12, r.byte_count);
-    get_bits(w, base + 16, 16, r.requester_id);
-    get_bits(w, base + 8, 8, r.tag);
-    get_bits(w, base + 7, 1, r.rsvd);
-    get_bits(w, base + 0, 7, r.lower_addr);
-    return r;
+  static tlp_cpl_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tlp_cpl_t r_;
+    get_bits(words_, lsb_ + 48, 16, r_.completer_id);
+    get_bits(words_, lsb_ + 45, 3, r_.status);
+    get_bits(words_, lsb_ + 44, 1, r_.bcm);
+    get_bits(words_, lsb_ + 32, 12, r_.byte_count);
+    get_bits(words_, lsb_ + 16, 16, r_.requester_id);
+    get_bits(words_, lsb_ + 8, 8, r_.tag);
+    get_bits(words_, lsb_ + 7, 1, r_.rsvd);
+    get_bits(words_, lsb_ + 0, 7, r_.lower_addr);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -251,24 +251,24 @@ struct op_t {
   uint16_t wqe{};
   uint32_t psn{};
   bool last{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 41, 10, qpn);
-    put_bits(w, base + 25, 16, wqe);
-    put_bits(w, base + 1, 24, psn);
-    put_bits(w, base + 0, 1, last);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 41, 10, qpn);
+    put_bits(words_, lsb_ + 25, 16, wqe);
+    put_bits(words_, lsb_ + 1, 24, psn);
+    put_bits(words_, lsb_ + 0, 1, last);
   }
-  static op_t unpack_at(const uint32_t* w, unsigned base) {
-    op_t r;
-    get_bits(w, base + 41, 10, r.qpn);
-    get_bits(w, base + 25, 16, r.wqe);
-    get_bits(w, base + 1, 24, r.psn);
-    get_bits(w, base + 0, 1, r.last);
-    return r;
+  static op_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    op_t r_;
+    get_bits(words_, lsb_ + 41, 10, r_.qpn);
+    get_bits(words_, lsb_ + 25, 16, r_.wqe);
+    get_bits(words_, lsb_ + 1, 24, r_.psn);
+    get_bits(words_, lsb_ + 0, 1, r_.last);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -282,28 +282,28 @@ struct pcie_cfg_t {
   uint8_t mrrs{};
   bool rcb{};
   uint16_t requester_id{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 24, 1, bus_master);
-    put_bits(w, base + 23, 1, ext_tag);
-    put_bits(w, base + 20, 3, mps);
-    put_bits(w, base + 17, 3, mrrs);
-    put_bits(w, base + 16, 1, rcb);
-    put_bits(w, base + 0, 16, requester_id);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 24, 1, bus_master);
+    put_bits(words_, lsb_ + 23, 1, ext_tag);
+    put_bits(words_, lsb_ + 20, 3, mps);
+    put_bits(words_, lsb_ + 17, 3, mrrs);
+    put_bits(words_, lsb_ + 16, 1, rcb);
+    put_bits(words_, lsb_ + 0, 16, requester_id);
   }
-  static pcie_cfg_t unpack_at(const uint32_t* w, unsigned base) {
-    pcie_cfg_t r;
-    get_bits(w, base + 24, 1, r.bus_master);
-    get_bits(w, base + 23, 1, r.ext_tag);
-    get_bits(w, base + 20, 3, r.mps);
-    get_bits(w, base + 17, 3, r.mrrs);
-    get_bits(w, base + 16, 1, r.rcb);
-    get_bits(w, base + 0, 16, r.requester_id);
-    return r;
+  static pcie_cfg_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    pcie_cfg_t r_;
+    get_bits(words_, lsb_ + 24, 1, r_.bus_master);
+    get_bits(words_, lsb_ + 23, 1, r_.ext_tag);
+    get_bits(words_, lsb_ + 20, 3, r_.mps);
+    get_bits(words_, lsb_ + 17, 3, r_.mrrs);
+    get_bits(words_, lsb_ + 16, 1, r_.rcb);
+    get_bits(words_, lsb_ + 0, 16, r_.requester_id);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -316,26 +316,26 @@ struct pcie_fc_t {
   uint16_t pd{};
   bool np_inf{};
   uint8_t nph{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 29, 1, p_inf);
-    put_bits(w, base + 21, 8, ph);
-    put_bits(w, base + 9, 12, pd);
-    put_bits(w, base + 8, 1, np_inf);
-    put_bits(w, base + 0, 8, nph);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 29, 1, p_inf);
+    put_bits(words_, lsb_ + 21, 8, ph);
+    put_bits(words_, lsb_ + 9, 12, pd);
+    put_bits(words_, lsb_ + 8, 1, np_inf);
+    put_bits(words_, lsb_ + 0, 8, nph);
   }
-  static pcie_fc_t unpack_at(const uint32_t* w, unsigned base) {
-    pcie_fc_t r;
-    get_bits(w, base + 29, 1, r.p_inf);
-    get_bits(w, base + 21, 8, r.ph);
-    get_bits(w, base + 9, 12, r.pd);
-    get_bits(w, base + 8, 1, r.np_inf);
-    get_bits(w, base + 0, 8, r.nph);
-    return r;
+  static pcie_fc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    pcie_fc_t r_;
+    get_bits(words_, lsb_ + 29, 1, r_.p_inf);
+    get_bits(words_, lsb_ + 21, 8, r_.ph);
+    get_bits(words_, lsb_ + 9, 12, r_.pd);
+    get_bits(words_, lsb_ + 8, 1, r_.np_inf);
+    get_bits(words_, lsb_ + 0, 8, r_.nph);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -349,28 +349,28 @@ struct tlp_beat_t {
   uint8_t dws{};
   op_t op{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 697, 1, sop);
-    put_bits(w, base + 696, 1, eop);
-    put_bits(w, base + 568, 128, hdr);
-    put_bits(w, base + 563, 5, dws);
-    op.pack_at(w, base + 512);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 697, 1, sop);
+    put_bits(words_, lsb_ + 696, 1, eop);
+    put_bits(words_, lsb_ + 568, 128, hdr);
+    put_bits(words_, lsb_ + 563, 5, dws);
+    op.pack_at(words_, lsb_ + 512);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static tlp_beat_t unpack_at(const uint32_t* w, unsigned base) {
-    tlp_beat_t r;
-    get_bits(w, base + 697, 1, r.sop);
-    get_bits(w, base + 696, 1, r.eop);
-    get_bits(w, base + 568, 128, r.hdr);
-    get_bits(w, base + 563, 5, r.dws);
-    r.op = op_t::unpack_at(w, base + 512);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static tlp_beat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tlp_beat_t r_;
+    get_bits(words_, lsb_ + 697, 1, r_.sop);
+    get_bits(words_, lsb_ + 696, 1, r_.eop);
+    get_bits(words_, lsb_ + 568, 128, r_.hdr);
+    get_bits(words_, lsb_ + 563, 5, r_.dws);
+    r_.op = op_t::unpack_at(words_, lsb_ + 512);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -383,26 +383,26 @@ struct doorbell_t {
   uint32_t value{};
   bool piece{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 555, 3, kind);
-    put_bits(w, base + 545, 10, qpn);
-    put_bits(w, base + 513, 32, value);
-    put_bits(w, base + 512, 1, piece);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 555, 3, kind);
+    put_bits(words_, lsb_ + 545, 10, qpn);
+    put_bits(words_, lsb_ + 513, 32, value);
+    put_bits(words_, lsb_ + 512, 1, piece);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static doorbell_t unpack_at(const uint32_t* w, unsigned base) {
-    doorbell_t r;
-    get_bits(w, base + 555, 3, r.kind);
-    get_bits(w, base + 545, 10, r.qpn);
-    get_bits(w, base + 513, 32, r.value);
-    get_bits(w, base + 512, 1, r.piece);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static doorbell_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    doorbell_t r_;
+    get_bits(words_, lsb_ + 555, 3, r_.kind);
+    get_bits(words_, lsb_ + 545, 10, r_.qpn);
+    get_bits(words_, lsb_ + 513, 32, r_.value);
+    get_bits(words_, lsb_ + 512, 1, r_.piece);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -412,20 +412,20 @@ struct cmd_t {
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint8_t op{};
   uint32_t index{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 24, 3, op);
-    put_bits(w, base + 0, 24, index);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 24, 3, op);
+    put_bits(words_, lsb_ + 0, 24, index);
   }
-  static cmd_t unpack_at(const uint32_t* w, unsigned base) {
-    cmd_t r;
-    get_bits(w, base + 24, 3, r.op);
-    get_bits(w, base + 0, 24, r.index);
-    return r;
+  static cmd_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    cmd_t r_;
+    get_bits(words_, lsb_ + 24, 3, r_.op);
+    get_bits(words_, lsb_ + 0, 24, r_.index);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -438,26 +438,26 @@ struct dm_req_t {
   uint32_t addr{};
   uint64_t strb{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 605, 1, write);
-    put_bits(w, base + 604, 1, two);
-    put_bits(w, base + 576, 28, addr);
-    put_bits(w, base + 512, 64, strb);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 605, 1, write);
+    put_bits(words_, lsb_ + 604, 1, two);
+    put_bits(words_, lsb_ + 576, 28, addr);
+    put_bits(words_, lsb_ + 512, 64, strb);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static dm_req_t unpack_at(const uint32_t* w, unsigned base) {
-    dm_req_t r;
-    get_bits(w, base + 605, 1, r.write);
-    get_bits(w, base + 604, 1, r.two);
-    get_bits(w, base + 576, 28, r.addr);
-    get_bits(w, base + 512, 64, r.strb);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static dm_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    dm_req_t r_;
+    get_bits(words_, lsb_ + 605, 1, r_.write);
+    get_bits(words_, lsb_ + 604, 1, r_.two);
+    get_bits(words_, lsb_ + 576, 28, r_.addr);
+    get_bits(words_, lsb_ + 512, 64, r_.strb);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -467,20 +467,20 @@ struct dm_rsp_t {
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool last{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 512, 1, last);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 512, 1, last);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static dm_rsp_t unpack_at(const uint32_t* w, unsigned base) {
-    dm_rsp_t r;
-    get_bits(w, base + 512, 1, r.last);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static dm_rsp_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    dm_rsp_t r_;
+    get_bits(words_, lsb_ + 512, 1, r_.last);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -530,100 +530,100 @@ struct qpc_t {
   uint8_t rsvd7{};
   uint8_t transport{};
   uint8_t state{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 768, 256, rsvd6);
-    put_bits(w, base + 640, 128, dgid);
-    put_bits(w, base + 512, 128, sgid);
-    put_bits(w, base + 480, 32, qkey);
-    put_bits(w, base + 468, 12, rsvd5);
-    put_bits(w, base + 448, 20, flow_label);
-    put_bits(w, base + 432, 16, rsvd4);
-    put_bits(w, base + 424, 8, ttl);
-    put_bits(w, base + 416, 8, tos);
-    put_bits(w, base + 400, 16, ip_id);
-    put_bits(w, base + 384, 16, pkey);
-    put_bits(w, base + 368, 16, udp_sport);
-    put_bits(w, base + 320, 48, dmac);
-    put_bits(w, base + 304, 16, vlan_tci);
-    put_bits(w, base + 256, 48, smac);
-    put_bits(w, base + 192, 64, sq_base);
-    put_bits(w, base + 176, 16, rsvd3);
-    put_bits(w, base + 160, 16, sq_ci);
-    put_bits(w, base + 152, 8, rsvd2);
-    put_bits(w, base + 128, 24, sq_psn);
-    put_bits(w, base + 120, 8, rsvd1);
-    put_bits(w, base + 96, 24, dest_qpn);
-    put_bits(w, base + 88, 8, rsvd0);
-    put_bits(w, base + 64, 24, pd);
-    put_bits(w, base + 56, 8, rsvd00);
-    put_bits(w, base + 32, 24, cqn);
-    put_bits(w, base + 31, 1, mig_req);
-    put_bits(w, base + 30, 1, ip_id_fixed);
-    put_bits(w, base + 29, 1, vlan_en);
-    put_bits(w, base + 28, 1, ipv6);
-    put_bits(w, base + 27, 1, rsvdb);
-    put_bits(w, base + 24, 3, prio);
-    put_bits(w, base + 23, 1, rsvda);
-    put_bits(w, base + 20, 3, port);
-    put_bits(w, base + 16, 4, log_sq_size);
-    put_bits(w, base + 14, 2, rsvd9);
-    put_bits(w, base + 12, 2, sq_where);
-    put_bits(w, base + 11, 1, rsvd8);
-    put_bits(w, base + 8, 3, mtu);
-    put_bits(w, base + 6, 2, rsvd7);
-    put_bits(w, base + 4, 2, transport);
-    put_bits(w, base + 0, 4, state);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 768, 256, rsvd6);
+    put_bits(words_, lsb_ + 640, 128, dgid);
+    put_bits(words_, lsb_ + 512, 128, sgid);
+    put_bits(words_, lsb_ + 480, 32, qkey);
+    put_bits(words_, lsb_ + 468, 12, rsvd5);
+    put_bits(words_, lsb_ + 448, 20, flow_label);
+    put_bits(words_, lsb_ + 432, 16, rsvd4);
+    put_bits(words_, lsb_ + 424, 8, ttl);
+    put_bits(words_, lsb_ + 416, 8, tos);
+    put_bits(words_, lsb_ + 400, 16, ip_id);
+    put_bits(words_, lsb_ + 384, 16, pkey);
+    put_bits(words_, lsb_ + 368, 16, udp_sport);
+    put_bits(words_, lsb_ + 320, 48, dmac);
+    put_bits(words_, lsb_ + 304, 16, vlan_tci);
+    put_bits(words_, lsb_ + 256, 48, smac);
+    put_bits(words_, lsb_ + 192, 64, sq_base);
+    put_bits(words_, lsb_ + 176, 16, rsvd3);
+    put_bits(words_, lsb_ + 160, 16, sq_ci);
+    put_bits(words_, lsb_ + 152, 8, rsvd2);
+    put_bits(words_, lsb_ + 128, 24, sq_psn);
+    put_bits(words_, lsb_ + 120, 8, rsvd1);
+    put_bits(words_, lsb_ + 96, 24, dest_qpn);
+    put_bits(words_, lsb_ + 88, 8, rsvd0);
+    put_bits(words_, lsb_ + 64, 24, pd);
+    put_bits(words_, lsb_ + 56, 8, rsvd00);
+    put_bits(words_, lsb_ + 32, 24, cqn);
+    put_bits(words_, lsb_ + 31, 1, mig_req);
+    put_bits(words_, lsb_ + 30, 1, ip_id_fixed);
+    put_bits(words_, lsb_ + 29, 1, vlan_en);
+    put_bits(words_, lsb_ + 28, 1, ipv6);
+    put_bits(words_, lsb_ + 27, 1, rsvdb);
+    put_bits(words_, lsb_ + 24, 3, prio);
+    put_bits(words_, lsb_ + 23, 1, rsvda);
+    put_bits(words_, lsb_ + 20, 3, port);
+    put_bits(words_, lsb_ + 16, 4, log_sq_size);
+    put_bits(words_, lsb_ + 14, 2, rsvd9);
+    put_bits(words_, lsb_ + 12, 2, sq_where);
+    put_bits(words_, lsb_ + 11, 1, rsvd8);
+    put_bits(words_, lsb_ + 8, 3, mtu);
+    put_bits(words_, lsb_ + 6, 2, rsvd7);
+    put_bits(words_, lsb_ + 4, 2, transport);
+    put_bits(words_, lsb_ + 0, 4, state);
   }
-  static qpc_t unpack_at(const uint32_t* w, unsigned base) {
-    qpc_t r;
-    get_bits(w, base + 768, 256, r.rsvd6);
-    get_bits(w, base + 640, 128, r.dgid);
-    get_bits(w, base + 512, 128, r.sgid);
-    get_bits(w, base + 480, 32, r.qkey);
-    get_bits(w, base + 468, 12, r.rsvd5);
-    get_bits(w, base + 448, 20, r.flow_label);
-    get_bits(w, base + 432, 16, r.rsvd4);
-    get_bits(w, base + 424, 8, r.ttl);
-    get_bits(w, base + 416, 8, r.tos);
-    get_bits(w, base + 400, 16, r.ip_id);
-    get_bits(w, base + 384, 16, r.pkey);
-    get_bits(w, base + 368, 16, r.udp_sport);
-    get_bits(w, base + 320, 48, r.dmac);
-    get_bits(w, base + 304, 16, r.vlan_tci);
-    get_bits(w, base + 256, 48, r.smac);
-    get_bits(w, base + 192, 64, r.sq_base);
-    get_bits(w, base + 176, 16, r.rsvd3);
-    get_bits(w, base + 160, 16, r.sq_ci);
-    get_bits(w, base + 152, 8, r.rsvd2);
-    get_bits(w, base + 128, 24, r.sq_psn);
-    get_bits(w, base + 120, 8, r.rsvd1);
-    get_bits(w, base + 96, 24, r.dest_qpn);
-    get_bits(w, base + 88, 8, r.rsvd0);
-    get_bits(w, base + 64, 24, r.pd);
-    get_bits(w, base + 56, 8, r.rsvd00);
-    get_bits(w, base + 32, 24, r.cqn);
-    get_bits(w, base + 31, 1, r.mig_req);
-    get_bits(w, base + 30, 1, r.ip_id_fixed);
-    get_bits(w, base + 29, 1, r.vlan_en);
-    get_bits(w, base + 28, 1, r.ipv6);
-    get_bits(w, base + 27, 1, r.rsvdb);
-    get_bits(w, base + 24, 3, r.prio);
-    get_bits(w, base + 23, 1, r.rsvda);
-    get_bits(w, base + 20, 3, r.port);
-    get_bits(w, base + 16, 4, r.log_sq_size);
-    get_bits(w, base + 14, 2, r.rsvd9);
-    get_bits(w, base + 12, 2, r.sq_where);
-    get_bits(w, base + 11, 1, r.rsvd8);
-    get_bits(w, base + 8, 3, r.mtu);
-    get_bits(w, base + 6, 2, r.rsvd7);
-    get_bits(w, base + 4, 2, r.transport);
-    get_bits(w, base + 0, 4, r.state);
-    return r;
+  static qpc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    qpc_t r_;
+    get_bits(words_, lsb_ + 768, 256, r_.rsvd6);
+    get_bits(words_, lsb_ + 640, 128, r_.dgid);
+    get_bits(words_, lsb_ + 512, 128, r_.sgid);
+    get_bits(words_, lsb_ + 480, 32, r_.qkey);
+    get_bits(words_, lsb_ + 468, 12, r_.rsvd5);
+    get_bits(words_, lsb_ + 448, 20, r_.flow_label);
+    get_bits(words_, lsb_ + 432, 16, r_.rsvd4);
+    get_bits(words_, lsb_ + 424, 8, r_.ttl);
+    get_bits(words_, lsb_ + 416, 8, r_.tos);
+    get_bits(words_, lsb_ + 400, 16, r_.ip_id);
+    get_bits(words_, lsb_ + 384, 16, r_.pkey);
+    get_bits(words_, lsb_ + 368, 16, r_.udp_sport);
+    get_bits(words_, lsb_ + 320, 48, r_.dmac);
+    get_bits(words_, lsb_ + 304, 16, r_.vlan_tci);
+    get_bits(words_, lsb_ + 256, 48, r_.smac);
+    get_bits(words_, lsb_ + 192, 64, r_.sq_base);
+    get_bits(words_, lsb_ + 176, 16, r_.rsvd3);
+    get_bits(words_, lsb_ + 160, 16, r_.sq_ci);
+    get_bits(words_, lsb_ + 152, 8, r_.rsvd2);
+    get_bits(words_, lsb_ + 128, 24, r_.sq_psn);
+    get_bits(words_, lsb_ + 120, 8, r_.rsvd1);
+    get_bits(words_, lsb_ + 96, 24, r_.dest_qpn);
+    get_bits(words_, lsb_ + 88, 8, r_.rsvd0);
+    get_bits(words_, lsb_ + 64, 24, r_.pd);
+    get_bits(words_, lsb_ + 56, 8, r_.rsvd00);
+    get_bits(words_, lsb_ + 32, 24, r_.cqn);
+    get_bits(words_, lsb_ + 31, 1, r_.mig_req);
+    get_bits(words_, lsb_ + 30, 1, r_.ip_id_fixed);
+    get_bits(words_, lsb_ + 29, 1, r_.vlan_en);
+    get_bits(words_, lsb_ + 28, 1, r_.ipv6);
+    get_bits(words_, lsb_ + 27, 1, r_.rsvdb);
+    get_bits(words_, lsb_ + 24, 3, r_.prio);
+    get_bits(words_, lsb_ + 23, 1, r_.rsvda);
+    get_bits(words_, lsb_ + 20, 3, r_.port);
+    get_bits(words_, lsb_ + 16, 4, r_.log_sq_size);
+    get_bits(words_, lsb_ + 14, 2, r_.rsvd9);
+    get_bits(words_, lsb_ + 12, 2, r_.sq_where);
+    get_bits(words_, lsb_ + 11, 1, r_.rsvd8);
+    get_bits(words_, lsb_ + 8, 3, r_.mtu);
+    get_bits(words_, lsb_ + 6, 2, r_.rsvd7);
+    get_bits(words_, lsb_ + 4, 2, r_.transport);
+    get_bits(words_, lsb_ + 0, 4, r_.state);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -640,34 +640,34 @@ struct cqc_t {
   uint8_t log_size{};
   uint8_t rsvdz{};
   bool valid{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 160, 352, rsvd3);
-    put_bits(w, base + 152, 8, rsvd2);
-    put_bits(w, base + 128, 24, ci);
-    put_bits(w, base + 64, 64, base);
-    put_bits(w, base + 32, 32, rsvd1);
-    put_bits(w, base + 13, 19, rsvd0);
-    put_bits(w, base + 8, 5, log_size);
-    put_bits(w, base + 1, 7, rsvdz);
-    put_bits(w, base + 0, 1, valid);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 160, 352, rsvd3);
+    put_bits(words_, lsb_ + 152, 8, rsvd2);
+    put_bits(words_, lsb_ + 128, 24, ci);
+    put_bits(words_, lsb_ + 64, 64, base);
+    put_bits(words_, lsb_ + 32, 32, rsvd1);
+    put_bits(words_, lsb_ + 13, 19, rsvd0);
+    put_bits(words_, lsb_ + 8, 5, log_size);
+    put_bits(words_, lsb_ + 1, 7, rsvdz);
+    put_bits(words_, lsb_ + 0, 1, valid);
   }
-  static cqc_t unpack_at(const uint32_t* w, unsigned base) {
-    cqc_t r;
-    get_bits(w, base + 160, 352, r.rsvd3);
-    get_bits(w, base + 152, 8, r.rsvd2);
-    get_bits(w, base + 128, 24, r.ci);
-    get_bits(w, base + 64, 64, r.base);
-    get_bits(w, base + 32, 32, r.rsvd1);
-    get_bits(w, base + 13, 19, r.rsvd0);
-    get_bits(w, base + 8, 5, r.log_size);
-    get_bits(w, base + 1, 7, r.rsvdz);
-    get_bits(w, base + 0, 1, r.valid);
-    return r;
+  static cqc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    cqc_t r_;
+    get_bits(words_, lsb_ + 160, 352, r_.rsvd3);
+    get_bits(words_, lsb_ + 152, 8, r_.rsvd2);
+    get_bits(words_, lsb_ + 128, 24, r_.ci);
+    get_bits(words_, lsb_ + 64, 64, r_.base);
+    get_bits(words_, lsb_ + 32, 32, r_.rsvd1);
+    get_bits(words_, lsb_ + 13, 19, r_.rsvd0);
+    get_bits(words_, lsb_ + 8, 5, r_.log_size);
+    get_bits(words_, lsb_ + 1, 7, r_.rsvdz);
+    get_bits(words_, lsb_ + 0, 1, r_.valid);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -689,44 +689,44 @@ struct mpt_t {
   bool remote_read{};
   bool local_write{};
   bool valid{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 256, 256, rsvd2);
-    put_bits(w, base + 192, 64, iova);
-    put_bits(w, base + 128, 64, length);
-    put_bits(w, base + 64, 64, start);
-    put_bits(w, base + 56, 8, rsvd1);
-    put_bits(w, base + 32, 24, pd);
-    put_bits(w, base + 16, 16, rsvd0);
-    put_bits(w, base + 8, 8, variant);
-    put_bits(w, base + 5, 3, rsvdz);
-    put_bits(w, base + 4, 1, remote_atomic);
-    put_bits(w, base + 3, 1, remote_write);
-    put_bits(w, base + 2, 1, remote_read);
-    put_bits(w, base + 1, 1, local_write);
-    put_bits(w, base + 0, 1, valid);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 256, 256, rsvd2);
+    put_bits(words_, lsb_ + 192, 64, iova);
+    put_bits(words_, lsb_ + 128, 64, length);
+    put_bits(words_, lsb_ + 64, 64, start);
+    put_bits(words_, lsb_ + 56, 8, rsvd1);
+    put_bits(words_, lsb_ + 32, 24, pd);
+    put_bits(words_, lsb_ + 16, 16, rsvd0);
+    put_bits(words_, lsb_ + 8, 8, variant);
+    put_bits(words_, lsb_ + 5, 3, rsvdz);
+    put_bits(words_, lsb_ + 4, 1, remote_atomic);
+    put_bits(words_, lsb_ + 3, 1, remote_write);
+    put_bits(words_, lsb_ + 2, 1, remote_read);
+    put_bits(words_, lsb_ + 1, 1, local_write);
+    put_bits(words_, lsb_ + 0, 1, valid);
   }
-  static mpt_t unpack_at(const uint32_t* w, unsigned base) {
-    mpt_t r;
-    get_bits(w, base + 256, 256, r.rsvd2);
-    get_bits(w, base + 192, 64, r.iova);
-    get_bits(w, base + 128, 64, r.length);
-    get_bits(w, base + 64, 64, r.start);
-    get_bits(w, base + 56, 8, r.rsvd1);
-    get_bits(w, base + 32, 24, r.pd);
-    get_bits(w, base + 16, 16, r.rsvd0);
-    get_bits(w, base + 8, 8, r.variant);
-    get_bits(w, base + 5, 3, r.rsvdz);
-    get_bits(w, base + 4, 1, r.remote_atomic);
-    get_bits(w, base + 3, 1, r.remote_write);
-    get_bits(w, base + 2, 1, r.remote_read);
-    get_bits(w, base + 1, 1, r.local_write);
-    get_bits(w, base + 0, 1, r.valid);
-    return r;
+  static mpt_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    mpt_t r_;
+    get_bits(words_, lsb_ + 256, 256, r_.rsvd2);
+    get_bits(words_, lsb_ + 192, 64, r_.iova);
+    get_bits(words_, lsb_ + 128, 64, r_.length);
+    get_bits(words_, lsb_ + 64, 64, r_.start);
+    get_bits(words_, lsb_ + 56, 8, r_.rsvd1);
+    get_bits(words_, lsb_ + 32, 24, r_.pd);
+    get_bits(words_, lsb_ + 16, 16, r_.rsvd0);
+    get_bits(words_, lsb_ + 8, 8, r_.variant);
+    get_bits(words_, lsb_ + 5, 3, r_.rsvdz);
+    get_bits(words_, lsb_ + 4, 1, r_.remote_atomic);
+    get_bits(words_, lsb_ + 3, 1, r_.remote_write);
+    get_bits(words_, lsb_ + 2, 1, r_.remote_read);
+    get_bits(words_, lsb_ + 1, 1, r_.local_write);
+    get_bits(words_, lsb_ + 0, 1, r_.valid);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -748,44 +748,44 @@ struct tx_state_t {
   uint64_t laddr{};
   uint32_t msg_len{};
   uint8_t wqebbs{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 261, 16, ci);
-    put_bits(w, base + 237, 24, psn);
-    put_bits(w, base + 221, 16, ip_id);
-    put_bits(w, base + 220, 1, in_msg);
-    put_bits(w, base + 188, 32, offset);
-    put_bits(w, base + 172, 16, wqe_idx);
-    put_bits(w, base + 164, 8, opcode);
-    put_bits(w, base + 163, 1, signaled);
-    put_bits(w, base + 162, 1, solicited);
-    put_bits(w, base + 130, 32, imm);
-    put_bits(w, base + 98, 32, lkey);
-    put_bits(w, base + 34, 64, laddr);
-    put_bits(w, base + 2, 32, msg_len);
-    put_bits(w, base + 0, 2, wqebbs);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 261, 16, ci);
+    put_bits(words_, lsb_ + 237, 24, psn);
+    put_bits(words_, lsb_ + 221, 16, ip_id);
+    put_bits(words_, lsb_ + 220, 1, in_msg);
+    put_bits(words_, lsb_ + 188, 32, offset);
+    put_bits(words_, lsb_ + 172, 16, wqe_idx);
+    put_bits(words_, lsb_ + 164, 8, opcode);
+    put_bits(words_, lsb_ + 163, 1, signaled);
+    put_bits(words_, lsb_ + 162, 1, solicited);
+    put_bits(words_, lsb_ + 130, 32, imm);
+    put_bits(words_, lsb_ + 98, 32, lkey);
+    put_bits(words_, lsb_ + 34, 64, laddr);
+    put_bits(words_, lsb_ + 2, 32, msg_len);
+    put_bits(words_, lsb_ + 0, 2, wqebbs);
   }
-  static tx_state_t unpack_at(const uint32_t* w, unsigned base) {
-    tx_state_t r;
-    get_bits(w, base + 261, 16, r.ci);
-    get_bits(w, base + 237, 24, r.psn);
-    get_bits(w, base + 221, 16, r.ip_id);
-    get_bits(w, base + 220, 1, r.in_msg);
-    get_bits(w, base + 188, 32, r.offset);
-    get_bits(w, base + 172, 16, r.wqe_idx);
-    get_bits(w, base + 164, 8, r.opcode);
-    get_bits(w, base + 163, 1, r.signaled);
-    get_bits(w, base + 162, 1, r.solicited);
-    get_bits(w, base + 130, 32, r.imm);
-    get_bits(w, base + 98, 32, r.lkey);
-    get_bits(w, base + 34, 64, r.laddr);
-    get_bits(w, base + 2, 32, r.msg_len);
-    get_bits(w, base + 0, 2, r.wqebbs);
-    return r;
+  static tx_state_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tx_state_t r_;
+    get_bits(words_, lsb_ + 261, 16, r_.ci);
+    get_bits(words_, lsb_ + 237, 24, r_.psn);
+    get_bits(words_, lsb_ + 221, 16, r_.ip_id);
+    get_bits(words_, lsb_ + 220, 1, r_.in_msg);
+    get_bits(words_, lsb_ + 188, 32, r_.offset);
+    get_bits(words_, lsb_ + 172, 16, r_.wqe_idx);
+    get_bits(words_, lsb_ + 164, 8, r_.opcode);
+    get_bits(words_, lsb_ + 163, 1, r_.signaled);
+    get_bits(words_, lsb_ + 162, 1, r_.solicited);
+    get_bits(words_, lsb_ + 130, 32, r_.imm);
+    get_bits(words_, lsb_ + 98, 32, r_.lkey);
+    get_bits(words_, lsb_ + 34, 64, r_.laddr);
+    get_bits(words_, lsb_ + 2, 32, r_.msg_len);
+    get_bits(words_, lsb_ + 0, 2, r_.wqebbs);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -802,34 +802,34 @@ struct tx_job_t {
   uint64_t raddr{};
   uint32_t rkey{};
   qpc_t qpc{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 1423, 10, qpn);
-    put_bits(w, base + 1422, 1, noop);
-    put_bits(w, base + 1406, 16, pi);
-    put_bits(w, base + 1405, 1, flush);
-    put_bits(w, base + 1397, 8, err);
-    st.pack_at(w, base + 1120);
-    put_bits(w, base + 1056, 64, raddr);
-    put_bits(w, base + 1024, 32, rkey);
-    qpc.pack_at(w, base + 0);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 1423, 10, qpn);
+    put_bits(words_, lsb_ + 1422, 1, noop);
+    put_bits(words_, lsb_ + 1406, 16, pi);
+    put_bits(words_, lsb_ + 1405, 1, flush);
+    put_bits(words_, lsb_ + 1397, 8, err);
+    st.pack_at(words_, lsb_ + 1120);
+    put_bits(words_, lsb_ + 1056, 64, raddr);
+    put_bits(words_, lsb_ + 1024, 32, rkey);
+    qpc.pack_at(words_, lsb_ + 0);
   }
-  static tx_job_t unpack_at(const uint32_t* w, unsigned base) {
-    tx_job_t r;
-    get_bits(w, base + 1423, 10, r.qpn);
-    get_bits(w, base + 1422, 1, r.noop);
-    get_bits(w, base + 1406, 16, r.pi);
-    get_bits(w, base + 1405, 1, r.flush);
-    get_bits(w, base + 1397, 8, r.err);
-    r.st = tx_state_t::unpack_at(w, base + 1120);
-    get_bits(w, base + 1056, 64, r.raddr);
-    get_bits(w, base + 1024, 32, r.rkey);
-    r.qpc = qpc_t::unpack_at(w, base + 0);
-    return r;
+  static tx_job_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tx_job_t r_;
+    get_bits(words_, lsb_ + 1423, 10, r_.qpn);
+    get_bits(words_, lsb_ + 1422, 1, r_.noop);
+    get_bits(words_, lsb_ + 1406, 16, r_.pi);
+    get_bits(words_, lsb_ + 1405, 1, r_.flush);
+    get_bits(words_, lsb_ + 1397, 8, r_.err);
+    r_.st = tx_state_t::unpack_at(words_, lsb_ + 1120);
+    get_bits(words_, lsb_ + 1056, 64, r_.raddr);
+    get_bits(words_, lsb_ + 1024, 32, r_.rkey);
+    r_.qpc = qpc_t::unpack_at(words_, lsb_ + 0);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -865,72 +865,72 @@ struct pkt_desc_t {
   uint64_t dmac{};
   uint32_t sip{};
   uint32_t dip{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    op.pack_at(w, base + 481);
-    put_bits(w, base + 473, 8, err);
-    put_bits(w, base + 472, 1, signaled);
-    put_bits(w, base + 464, 8, wqe_opcode);
-    put_bits(w, base + 440, 24, cqn);
-    put_bits(w, base + 408, 32, msg_len);
-    put_bits(w, base + 400, 8, bth_opcode);
-    put_bits(w, base + 399, 1, solicited);
-    put_bits(w, base + 398, 1, ack_req);
-    put_bits(w, base + 397, 1, has_reth);
-    put_bits(w, base + 396, 1, has_imm);
-    put_bits(w, base + 332, 64, raddr);
-    put_bits(w, base + 300, 32, rkey);
-    put_bits(w, base + 268, 32, imm);
-    put_bits(w, base + 255, 13, payload_len);
-    put_bits(w, base + 239, 16, ip_id);
-    put_bits(w, base + 238, 1, mig_req);
-    put_bits(w, base + 235, 3, prio);
-    put_bits(w, base + 232, 3, port);
-    put_bits(w, base + 208, 24, dest_qpn);
-    put_bits(w, base + 192, 16, pkey);
-    put_bits(w, base + 176, 16, udp_sport);
-    put_bits(w, base + 168, 8, tos);
-    put_bits(w, base + 160, 8, ttl);
-    put_bits(w, base + 112, 48, smac);
-    put_bits(w, base + 64, 48, dmac);
-    put_bits(w, base + 32, 32, sip);
-    put_bits(w, base + 0, 32, dip);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    op.pack_at(words_, lsb_ + 481);
+    put_bits(words_, lsb_ + 473, 8, err);
+    put_bits(words_, lsb_ + 472, 1, signaled);
+    put_bits(words_, lsb_ + 464, 8, wqe_opcode);
+    put_bits(words_, lsb_ + 440, 24, cqn);
+    put_bits(words_, lsb_ + 408, 32, msg_len);
+    put_bits(words_, lsb_ + 400, 8, bth_opcode);
+    put_bits(words_, lsb_ + 399, 1, solicited);
+    put_bits(words_, lsb_ + 398, 1, ack_req);
+    put_bits(words_, lsb_ + 397, 1, has_reth);
+    put_bits(words_, lsb_ + 396, 1, has_imm);
+    put_bits(words_, lsb_ + 332, 64, raddr);
+    put_bits(words_, lsb_ + 300, 32, rkey);
+    put_bits(words_, lsb_ + 268, 32, imm);
+    put_bits(words_, lsb_ + 255, 13, payload_len);
+    put_bits(words_, lsb_ + 239, 16, ip_id);
+    put_bits(words_, lsb_ + 238, 1, mig_req);
+    put_bits(words_, lsb_ + 235, 3, prio);
+    put_bits(words_, lsb_ + 232, 3, port);
+    put_bits(words_, lsb_ + 208, 24, dest_qpn);
+    put_bits(words_, lsb_ + 192, 16, pkey);
+    put_bits(words_, lsb_ + 176, 16, udp_sport);
+    put_bits(words_, lsb_ + 168, 8, tos);
+    put_bits(words_, lsb_ + 160, 8, ttl);
+    put_bits(words_, lsb_ + 112, 48, smac);
+    put_bits(words_, lsb_ + 64, 48, dmac);
+    put_bits(words_, lsb_ + 32, 32, sip);
+    put_bits(words_, lsb_ + 0, 32, dip);
   }
-  static pkt_desc_t unpack_at(const uint32_t* w, unsigned base) {
-    pkt_desc_t r;
-    r.op = op_t::unpack_at(w, base + 481);
-    get_bits(w, base + 473, 8, r.err);
-    get_bits(w, base + 472, 1, r.signaled);
-    get_bits(w, base + 464, 8, r.wqe_opcode);
-    get_bits(w, base + 440, 24, r.cqn);
-    get_bits(w, base + 408, 32, r.msg_len);
-    get_bits(w, base + 400, 8, r.bth_opcode);
-    get_bits(w, base + 399, 1, r.solicited);
-    get_bits(w, base + 398, 1, r.ack_req);
-    get_bits(w, base + 397, 1, r.has_reth);
-    get_bits(w, base + 396, 1, r.has_imm);
-    get_bits(w, base + 332, 64, r.raddr);
-    get_bits(w, base + 300, 32, r.rkey);
-    get_bits(w, base + 268, 32, r.imm);
-    get_bits(w, base + 255, 13, r.payload_len);
-    get_bits(w, base + 239, 16, r.ip_id);
-    get_bits(w, base + 238, 1, r.mig_req);
-    get_bits(w, base + 235, 3, r.prio);
-    get_bits(w, base + 232, 3, r.port);
-    get_bits(w, base + 208, 24, r.dest_qpn);
-    get_bits(w, base + 192, 16, r.pkey);
-    get_bits(w, base + 176, 16, r.udp_sport);
-    get_bits(w, base + 168, 8, r.tos);
-    get_bits(w, base + 160, 8, r.ttl);
-    get_bits(w, base + 112, 48, r.smac);
-    get_bits(w, base + 64, 48, r.dmac);
-    get_bits(w, base + 32, 32, r.sip);
-    get_bits(w, base + 0, 32, r.dip);
-    return r;
+  static pkt_desc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    pkt_desc_t r_;
+    r_.op = op_t::unpack_at(words_, lsb_ + 481);
+    get_bits(words_, lsb_ + 473, 8, r_.err);
+    get_bits(words_, lsb_ + 472, 1, r_.signaled);
+    get_bits(words_, lsb_ + 464, 8, r_.wqe_opcode);
+    get_bits(words_, lsb_ + 440, 24, r_.cqn);
+    get_bits(words_, lsb_ + 408, 32, r_.msg_len);
+    get_bits(words_, lsb_ + 400, 8, r_.bth_opcode);
+    get_bits(words_, lsb_ + 399, 1, r_.solicited);
+    get_bits(words_, lsb_ + 398, 1, r_.ack_req);
+    get_bits(words_, lsb_ + 397, 1, r_.has_reth);
+    get_bits(words_, lsb_ + 396, 1, r_.has_imm);
+    get_bits(words_, lsb_ + 332, 64, r_.raddr);
+    get_bits(words_, lsb_ + 300, 32, r_.rkey);
+    get_bits(words_, lsb_ + 268, 32, r_.imm);
+    get_bits(words_, lsb_ + 255, 13, r_.payload_len);
+    get_bits(words_, lsb_ + 239, 16, r_.ip_id);
+    get_bits(words_, lsb_ + 238, 1, r_.mig_req);
+    get_bits(words_, lsb_ + 235, 3, r_.prio);
+    get_bits(words_, lsb_ + 232, 3, r_.port);
+    get_bits(words_, lsb_ + 208, 24, r_.dest_qpn);
+    get_bits(words_, lsb_ + 192, 16, r_.pkey);
+    get_bits(words_, lsb_ + 176, 16, r_.udp_sport);
+    get_bits(words_, lsb_ + 168, 8, r_.tos);
+    get_bits(words_, lsb_ + 160, 8, r_.ttl);
+    get_bits(words_, lsb_ + 112, 48, r_.smac);
+    get_bits(words_, lsb_ + 64, 48, r_.dmac);
+    get_bits(words_, lsb_ + 32, 32, r_.sip);
+    get_bits(words_, lsb_ + 0, 32, r_.dip);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -941,22 +941,22 @@ struct rd_req_t {
   uint64_t addr{};
   uint16_t len{};
   op_t op{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 64, 64, addr);
-    put_bits(w, base + 51, 13, len);
-    op.pack_at(w, base + 0);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 64, 64, addr);
+    put_bits(words_, lsb_ + 51, 13, len);
+    op.pack_at(words_, lsb_ + 0);
   }
-  static rd_req_t unpack_at(const uint32_t* w, unsigned base) {
-    rd_req_t r;
-    get_bits(w, base + 64, 64, r.addr);
-    get_bits(w, base + 51, 13, r.len);
-    r.op = op_t::unpack_at(w, base + 0);
-    return r;
+  static rd_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    rd_req_t r_;
+    get_bits(words_, lsb_ + 64, 64, r_.addr);
+    get_bits(words_, lsb_ + 51, 13, r_.len);
+    r_.op = op_t::unpack_at(words_, lsb_ + 0);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -968,24 +968,24 @@ struct payload_t {
   uint8_t bytes{};
   uint8_t status{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 522, 1, last);
-    put_bits(w, base + 515, 7, bytes);
-    put_bits(w, base + 512, 3, status);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 522, 1, last);
+    put_bits(words_, lsb_ + 515, 7, bytes);
+    put_bits(words_, lsb_ + 512, 3, status);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static payload_t unpack_at(const uint32_t* w, unsigned base) {
-    payload_t r;
-    get_bits(w, base + 522, 1, r.last);
-    get_bits(w, base + 515, 7, r.bytes);
-    get_bits(w, base + 512, 3, r.status);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static payload_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    payload_t r_;
+    get_bits(words_, lsb_ + 522, 1, r_.last);
+    get_bits(words_, lsb_ + 515, 7, r_.bytes);
+    get_bits(words_, lsb_ + 512, 3, r_.status);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -996,22 +996,22 @@ struct wr_req_t {
   uint64_t addr{};
   uint16_t len{};
   op_t op{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 64, 64, addr);
-    put_bits(w, base + 51, 13, len);
-    op.pack_at(w, base + 0);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 64, 64, addr);
+    put_bits(words_, lsb_ + 51, 13, len);
+    op.pack_at(words_, lsb_ + 0);
   }
-  static wr_req_t unpack_at(const uint32_t* w, unsigned base) {
-    wr_req_t r;
-    get_bits(w, base + 64, 64, r.addr);
-    get_bits(w, base + 51, 13, r.len);
-    r.op = op_t::unpack_at(w, base + 0);
-    return r;
+  static wr_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    wr_req_t r_;
+    get_bits(words_, lsb_ + 64, 64, r_.addr);
+    get_bits(words_, lsb_ + 51, 13, r_.len);
+    r_.op = op_t::unpack_at(words_, lsb_ + 0);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1024,26 +1024,26 @@ struct tlp_req_t {
   uint16_t len{};
   uint16_t tag{};
   op_t op{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 138, 1, write);
-    put_bits(w, base + 74, 64, addr);
-    put_bits(w, base + 61, 13, len);
-    put_bits(w, base + 51, 10, tag);
-    op.pack_at(w, base + 0);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 138, 1, write);
+    put_bits(words_, lsb_ + 74, 64, addr);
+    put_bits(words_, lsb_ + 61, 13, len);
+    put_bits(words_, lsb_ + 51, 10, tag);
+    op.pack_at(words_, lsb_ + 0);
   }
-  static tlp_req_t unpack_at(const uint32_t* w, unsigned base) {
-    tlp_req_t r;
-    get_bits(w, base + 138, 1, r.write);
-    get_bits(w, base + 74, 64, r.addr);
-    get_bits(w, base + 61, 13, r.len);
-    get_bits(w, base + 51, 10, r.tag);
-    r.op = op_t::unpack_at(w, base + 0);
-    return r;
+  static tlp_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tlp_req_t r_;
+    get_bits(words_, lsb_ + 138, 1, r_.write);
+    get_bits(words_, lsb_ + 74, 64, r_.addr);
+    get_bits(words_, lsb_ + 61, 13, r_.len);
+    get_bits(words_, lsb_ + 51, 10, r_.tag);
+    r_.op = op_t::unpack_at(words_, lsb_ + 0);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1053,20 +1053,20 @@ struct tlp_wdata_t {
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool last{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 512, 1, last);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 512, 1, last);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static tlp_wdata_t unpack_at(const uint32_t* w, unsigned base) {
-    tlp_wdata_t r;
-    get_bits(w, base + 512, 1, r.last);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static tlp_wdata_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    tlp_wdata_t r_;
+    get_bits(words_, lsb_ + 512, 1, r_.last);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1082,32 +1082,32 @@ struct cpl_t {
   uint8_t lower_addr{};
   uint16_t len_dw{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 557, 1, sop);
-    put_bits(w, base + 556, 1, eop);
-    put_bits(w, base + 546, 10, tag);
-    put_bits(w, base + 543, 3, status);
-    put_bits(w, base + 530, 13, byte_count);
-    put_bits(w, base + 523, 7, lower_addr);
-    put_bits(w, base + 512, 11, len_dw);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 557, 1, sop);
+    put_bits(words_, lsb_ + 556, 1, eop);
+    put_bits(words_, lsb_ + 546, 10, tag);
+    put_bits(words_, lsb_ + 543, 3, status);
+    put_bits(words_, lsb_ + 530, 13, byte_count);
+    put_bits(words_, lsb_ + 523, 7, lower_addr);
+    put_bits(words_, lsb_ + 512, 11, len_dw);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static cpl_t unpack_at(const uint32_t* w, unsigned base) {
-    cpl_t r;
-    get_bits(w, base + 557, 1, r.sop);
-    get_bits(w, base + 556, 1, r.eop);
-    get_bits(w, base + 546, 10, r.tag);
-    get_bits(w, base + 543, 3, r.status);
-    get_bits(w, base + 530, 13, r.byte_count);
-    get_bits(w, base + 523, 7, r.lower_addr);
-    get_bits(w, base + 512, 11, r.len_dw);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static cpl_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    cpl_t r_;
+    get_bits(words_, lsb_ + 557, 1, r_.sop);
+    get_bits(words_, lsb_ + 556, 1, r_.eop);
+    get_bits(words_, lsb_ + 546, 10, r_.tag);
+    get_bits(words_, lsb_ + 543, 3, r_.status);
+    get_bits(words_, lsb_ + 530, 13, r_.byte_count);
+    get_bits(words_, lsb_ + 523, 7, r_.lower_addr);
+    get_bits(words_, lsb_ + 512, 11, r_.len_dw);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1121,28 +1121,28 @@ struct cqe_req_t {
   uint32_t byte_cnt{};
   uint8_t syndrome{};
   uint8_t vendor{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    op.pack_at(w, base + 80);
-    put_bits(w, base + 56, 24, cqn);
-    put_bits(w, base + 48, 8, wqe_opcode);
-    put_bits(w, base + 16, 32, byte_cnt);
-    put_bits(w, base + 8, 8, syndrome);
-    put_bits(w, base + 0, 8, vendor);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    op.pack_at(words_, lsb_ + 80);
+    put_bits(words_, lsb_ + 56, 24, cqn);
+    put_bits(words_, lsb_ + 48, 8, wqe_opcode);
+    put_bits(words_, lsb_ + 16, 32, byte_cnt);
+    put_bits(words_, lsb_ + 8, 8, syndrome);
+    put_bits(words_, lsb_ + 0, 8, vendor);
   }
-  static cqe_req_t unpack_at(const uint32_t* w, unsigned base) {
-    cqe_req_t r;
-    r.op = op_t::unpack_at(w, base + 80);
-    get_bits(w, base + 56, 24, r.cqn);
-    get_bits(w, base + 48, 8, r.wqe_opcode);
-    get_bits(w, base + 16, 32, r.byte_cnt);
-    get_bits(w, base + 8, 8, r.syndrome);
-    get_bits(w, base + 0, 8, r.vendor);
-    return r;
+  static cqe_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    cqe_req_t r_;
+    r_.op = op_t::unpack_at(words_, lsb_ + 80);
+    get_bits(words_, lsb_ + 56, 24, r_.cqn);
+    get_bits(words_, lsb_ + 48, 8, r_.wqe_opcode);
+    get_bits(words_, lsb_ + 16, 32, r_.byte_cnt);
+    get_bits(words_, lsb_ + 8, 8, r_.syndrome);
+    get_bits(words_, lsb_ + 0, 8, r_.vendor);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1156,28 +1156,28 @@ struct mac_beat_t {
   uint8_t prio{};
   op_t op{};
   std::array<uint32_t, 16> data{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 574, 1, sop);
-    put_bits(w, base + 573, 1, eop);
-    put_bits(w, base + 566, 7, bytes);
-    put_bits(w, base + 563, 3, prio);
-    op.pack_at(w, base + 512);
-    put_bits(w, base + 0, 512, data);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 574, 1, sop);
+    put_bits(words_, lsb_ + 573, 1, eop);
+    put_bits(words_, lsb_ + 566, 7, bytes);
+    put_bits(words_, lsb_ + 563, 3, prio);
+    op.pack_at(words_, lsb_ + 512);
+    put_bits(words_, lsb_ + 0, 512, data);
   }
-  static mac_beat_t unpack_at(const uint32_t* w, unsigned base) {
-    mac_beat_t r;
-    get_bits(w, base + 574, 1, r.sop);
-    get_bits(w, base + 573, 1, r.eop);
-    get_bits(w, base + 566, 7, r.bytes);
-    get_bits(w, base + 563, 3, r.prio);
-    r.op = op_t::unpack_at(w, base + 512);
-    get_bits(w, base + 0, 512, r.data);
-    return r;
+  static mac_beat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    mac_beat_t r_;
+    get_bits(words_, lsb_ + 574, 1, r_.sop);
+    get_bits(words_, lsb_ + 573, 1, r_.eop);
+    get_bits(words_, lsb_ + 566, 7, r_.bytes);
+    get_bits(words_, lsb_ + 563, 3, r_.prio);
+    r_.op = op_t::unpack_at(words_, lsb_ + 512);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1187,20 +1187,20 @@ struct rate_token_t {
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint16_t qpn{};
   uint16_t tokens{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 16, 10, qpn);
-    put_bits(w, base + 0, 16, tokens);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 16, 10, qpn);
+    put_bits(words_, lsb_ + 0, 16, tokens);
   }
-  static rate_token_t unpack_at(const uint32_t* w, unsigned base) {
-    rate_token_t r;
-    get_bits(w, base + 16, 10, r.qpn);
-    get_bits(w, base + 0, 16, r.tokens);
-    return r;
+  static rate_token_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    rate_token_t r_;
+    get_bits(words_, lsb_ + 16, 10, r_.qpn);
+    get_bits(words_, lsb_ + 0, 16, r_.tokens);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1221,42 +1221,42 @@ struct probe_t {
   op_t mac_op{};
   bool cqe{};
   op_t cqe_op{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 286, 1, db);
-    put_bits(w, base + 276, 10, db_qpn);
-    put_bits(w, base + 260, 16, db_pi);
-    put_bits(w, base + 259, 1, wqe);
-    wqe_op.pack_at(w, base + 208);
-    put_bits(w, base + 207, 1, rd);
-    rd_op.pack_at(w, base + 156);
-    put_bits(w, base + 155, 1, rd_done);
-    rd_done_op.pack_at(w, base + 104);
-    put_bits(w, base + 103, 1, mac);
-    mac_op.pack_at(w, base + 52);
-    put_bits(w, base + 51, 1, cqe);
-    cqe_op.pack_at(w, base + 0);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 286, 1, db);
+    put_bits(words_, lsb_ + 276, 10, db_qpn);
+    put_bits(words_, lsb_ + 260, 16, db_pi);
+    put_bits(words_, lsb_ + 259, 1, wqe);
+    wqe_op.pack_at(words_, lsb_ + 208);
+    put_bits(words_, lsb_ + 207, 1, rd);
+    rd_op.pack_at(words_, lsb_ + 156);
+    put_bits(words_, lsb_ + 155, 1, rd_done);
+    rd_done_op.pack_at(words_, lsb_ + 104);
+    put_bits(words_, lsb_ + 103, 1, mac);
+    mac_op.pack_at(words_, lsb_ + 52);
+    put_bits(words_, lsb_ + 51, 1, cqe);
+    cqe_op.pack_at(words_, lsb_ + 0);
   }
-  static probe_t unpack_at(const uint32_t* w, unsigned base) {
-    probe_t r;
-    get_bits(w, base + 286, 1, r.db);
-    get_bits(w, base + 276, 10, r.db_qpn);
-    get_bits(w, base + 260, 16, r.db_pi);
-    get_bits(w, base + 259, 1, r.wqe);
-    r.wqe_op = op_t::unpack_at(w, base + 208);
-    get_bits(w, base + 207, 1, r.rd);
-    r.rd_op = op_t::unpack_at(w, base + 156);
-    get_bits(w, base + 155, 1, r.rd_done);
-    r.rd_done_op = op_t::unpack_at(w, base + 104);
-    get_bits(w, base + 103, 1, r.mac);
-    r.mac_op = op_t::unpack_at(w, base + 52);
-    get_bits(w, base + 51, 1, r.cqe);
-    r.cqe_op = op_t::unpack_at(w, base + 0);
-    return r;
+  static probe_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    probe_t r_;
+    get_bits(words_, lsb_ + 286, 1, r_.db);
+    get_bits(words_, lsb_ + 276, 10, r_.db_qpn);
+    get_bits(words_, lsb_ + 260, 16, r_.db_pi);
+    get_bits(words_, lsb_ + 259, 1, r_.wqe);
+    r_.wqe_op = op_t::unpack_at(words_, lsb_ + 208);
+    get_bits(words_, lsb_ + 207, 1, r_.rd);
+    r_.rd_op = op_t::unpack_at(words_, lsb_ + 156);
+    get_bits(words_, lsb_ + 155, 1, r_.rd_done);
+    r_.rd_done_op = op_t::unpack_at(words_, lsb_ + 104);
+    get_bits(words_, lsb_ + 103, 1, r_.mac);
+    r_.mac_op = op_t::unpack_at(words_, lsb_ + 52);
+    get_bits(words_, lsb_ + 51, 1, r_.cqe);
+    r_.cqe_op = op_t::unpack_at(words_, lsb_ + 0);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1272,32 +1272,32 @@ struct ext_probe_t {
   bool wire_last{};
   bool cqe_visible{};
   op_t op{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 57, 1, db_store);
-    put_bits(w, base + 56, 1, db_pins);
-    put_bits(w, base + 55, 1, mem_rd_start);
-    put_bits(w, base + 54, 1, mem_rd_end);
-    put_bits(w, base + 53, 1, wire_first);
-    put_bits(w, base + 52, 1, wire_last);
-    put_bits(w, base + 51, 1, cqe_visible);
-    op.pack_at(w, base + 0);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 57, 1, db_store);
+    put_bits(words_, lsb_ + 56, 1, db_pins);
+    put_bits(words_, lsb_ + 55, 1, mem_rd_start);
+    put_bits(words_, lsb_ + 54, 1, mem_rd_end);
+    put_bits(words_, lsb_ + 53, 1, wire_first);
+    put_bits(words_, lsb_ + 52, 1, wire_last);
+    put_bits(words_, lsb_ + 51, 1, cqe_visible);
+    op.pack_at(words_, lsb_ + 0);
   }
-  static ext_probe_t unpack_at(const uint32_t* w, unsigned base) {
-    ext_probe_t r;
-    get_bits(w, base + 57, 1, r.db_store);
-    get_bits(w, base + 56, 1, r.db_pins);
-    get_bits(w, base + 55, 1, r.mem_rd_start);
-    get_bits(w, base + 54, 1, r.mem_rd_end);
-    get_bits(w, base + 53, 1, r.wire_first);
-    get_bits(w, base + 52, 1, r.wire_last);
-    get_bits(w, base + 51, 1, r.cqe_visible);
-    r.op = op_t::unpack_at(w, base + 0);
-    return r;
+  static ext_probe_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    ext_probe_t r_;
+    get_bits(words_, lsb_ + 57, 1, r_.db_store);
+    get_bits(words_, lsb_ + 56, 1, r_.db_pins);
+    get_bits(words_, lsb_ + 55, 1, r_.mem_rd_start);
+    get_bits(words_, lsb_ + 54, 1, r_.mem_rd_end);
+    get_bits(words_, lsb_ + 53, 1, r_.wire_first);
+    get_bits(words_, lsb_ + 52, 1, r_.wire_last);
+    get_bits(words_, lsb_ + 51, 1, r_.cqe_visible);
+    r_.op = op_t::unpack_at(words_, lsb_ + 0);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1320,46 +1320,46 @@ struct stat_t {
   bool cpl_unexpected{};
   bool cpl_error{};
   bool cpl_malformed{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 14, 1, db_rx);
-    put_bits(w, base + 13, 1, db_coalesced);
-    put_bits(w, base + 12, 1, db_invalid);
-    put_bits(w, base + 11, 1, bf_hit);
-    put_bits(w, base + 10, 1, bf_fallback);
-    put_bits(w, base + 9, 1, wqe_fetch);
-    put_bits(w, base + 8, 1, qpc_miss);
-    put_bits(w, base + 7, 1, cqc_miss);
-    put_bits(w, base + 6, 1, mpt_miss);
-    put_bits(w, base + 5, 1, cqe_ok);
-    put_bits(w, base + 4, 1, cqe_err);
-    put_bits(w, base + 3, 1, cq_overrun);
-    put_bits(w, base + 2, 1, cpl_unexpected);
-    put_bits(w, base + 1, 1, cpl_error);
-    put_bits(w, base + 0, 1, cpl_malformed);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 14, 1, db_rx);
+    put_bits(words_, lsb_ + 13, 1, db_coalesced);
+    put_bits(words_, lsb_ + 12, 1, db_invalid);
+    put_bits(words_, lsb_ + 11, 1, bf_hit);
+    put_bits(words_, lsb_ + 10, 1, bf_fallback);
+    put_bits(words_, lsb_ + 9, 1, wqe_fetch);
+    put_bits(words_, lsb_ + 8, 1, qpc_miss);
+    put_bits(words_, lsb_ + 7, 1, cqc_miss);
+    put_bits(words_, lsb_ + 6, 1, mpt_miss);
+    put_bits(words_, lsb_ + 5, 1, cqe_ok);
+    put_bits(words_, lsb_ + 4, 1, cqe_err);
+    put_bits(words_, lsb_ + 3, 1, cq_overrun);
+    put_bits(words_, lsb_ + 2, 1, cpl_unexpected);
+    put_bits(words_, lsb_ + 1, 1, cpl_error);
+    put_bits(words_, lsb_ + 0, 1, cpl_malformed);
   }
-  static stat_t unpack_at(const uint32_t* w, unsigned base) {
-    stat_t r;
-    get_bits(w, base + 14, 1, r.db_rx);
-    get_bits(w, base + 13, 1, r.db_coalesced);
-    get_bits(w, base + 12, 1, r.db_invalid);
-    get_bits(w, base + 11, 1, r.bf_hit);
-    get_bits(w, base + 10, 1, r.bf_fallback);
-    get_bits(w, base + 9, 1, r.wqe_fetch);
-    get_bits(w, base + 8, 1, r.qpc_miss);
-    get_bits(w, base + 7, 1, r.cqc_miss);
-    get_bits(w, base + 6, 1, r.mpt_miss);
-    get_bits(w, base + 5, 1, r.cqe_ok);
-    get_bits(w, base + 4, 1, r.cqe_err);
-    get_bits(w, base + 3, 1, r.cq_overrun);
-    get_bits(w, base + 2, 1, r.cpl_unexpected);
-    get_bits(w, base + 1, 1, r.cpl_error);
-    get_bits(w, base + 0, 1, r.cpl_malformed);
-    return r;
+  static stat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    stat_t r_;
+    get_bits(words_, lsb_ + 14, 1, r_.db_rx);
+    get_bits(words_, lsb_ + 13, 1, r_.db_coalesced);
+    get_bits(words_, lsb_ + 12, 1, r_.db_invalid);
+    get_bits(words_, lsb_ + 11, 1, r_.bf_hit);
+    get_bits(words_, lsb_ + 10, 1, r_.bf_fallback);
+    get_bits(words_, lsb_ + 9, 1, r_.wqe_fetch);
+    get_bits(words_, lsb_ + 8, 1, r_.qpc_miss);
+    get_bits(words_, lsb_ + 7, 1, r_.cqc_miss);
+    get_bits(words_, lsb_ + 6, 1, r_.mpt_miss);
+    get_bits(words_, lsb_ + 5, 1, r_.cqe_ok);
+    get_bits(words_, lsb_ + 4, 1, r_.cqe_err);
+    get_bits(words_, lsb_ + 3, 1, r_.cq_overrun);
+    get_bits(words_, lsb_ + 2, 1, r_.cpl_unexpected);
+    get_bits(words_, lsb_ + 1, 1, r_.cpl_error);
+    get_bits(words_, lsb_ + 0, 1, r_.cpl_malformed);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 
@@ -1372,26 +1372,26 @@ struct event_t {
   uint16_t wqe{};
   uint8_t syndrome{};
   uint8_t vendor{};
-  void pack_at(uint32_t* w, unsigned base) const {
-    put_bits(w, base + 56, 4, kind);
-    put_bits(w, base + 32, 24, index);
-    put_bits(w, base + 16, 16, wqe);
-    put_bits(w, base + 8, 8, syndrome);
-    put_bits(w, base + 0, 8, vendor);
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 56, 4, kind);
+    put_bits(words_, lsb_ + 32, 24, index);
+    put_bits(words_, lsb_ + 16, 16, wqe);
+    put_bits(words_, lsb_ + 8, 8, syndrome);
+    put_bits(words_, lsb_ + 0, 8, vendor);
   }
-  static event_t unpack_at(const uint32_t* w, unsigned base) {
-    event_t r;
-    get_bits(w, base + 56, 4, r.kind);
-    get_bits(w, base + 32, 24, r.index);
-    get_bits(w, base + 16, 16, r.wqe);
-    get_bits(w, base + 8, 8, r.syndrome);
-    get_bits(w, base + 0, 8, r.vendor);
-    return r;
+  static event_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    event_t r_;
+    get_bits(words_, lsb_ + 56, 4, r_.kind);
+    get_bits(words_, lsb_ + 32, 24, r_.index);
+    get_bits(words_, lsb_ + 16, 16, r_.wqe);
+    get_bits(words_, lsb_ + 8, 8, r_.syndrome);
+    get_bits(words_, lsb_ + 0, 8, r_.vendor);
+    return r_;
   }
   Words pack() const {
-    Words w{};
-    pack_at(w.data(), 0);
-    return w;
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
   }
 };
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario: nodes, memory regions, queue pairs, operations, faults and checks, read from a TOML file. This is the
+// parsed form only; who runs it decides how. Times are ns from the instant at which all queue pairs are ready to send.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rnic/core/error.h"
+#include "rnic/host/verbs.h"
+
+namespace rnic::workload {
+
+struct ScenarioNode {
+  std::string name;
+  uint64_t phase_ps = 0;  ///< of the core clock
+};
+
+struct ScenarioRegion {
+  std::string name;
+  unsigned node = 0;
+  host::Space space = host::Space::kGpu;
+  uint64_t size = 4096;
+  uint32_t pd = 1;
+};
+
+struct ScenarioQp {
+  std::string name;
+  unsigned node = 0;
+  std::optional<uint32_t> qpn;
+  host::QpInit init;
+  host::QpPath path;
+  unsigned log_cq_size = 8;
+};
+
+/// `count` equal messages of one queue pair.
+struct ScenarioOp {
+  std::string name;
+  unsigned line = 0;
+  unsigned qp = 0;
+  host::WrOpcode opcode = host::WrOpcode::kRdmaWrite;
+  unsigned region = 0;
+  uint64_t offset = 0;            ///< in the region
+  uint64_t size = 64;             ///< bytes of each message
+  uint64_t count = 1;
+  unsigned batch = 1;             ///< work requests posted with one doorbell
+  double at_ns = 0;               ///< not before
+  bool signaled = true;
+  uint32_t imm = 0;
+  std::optional<uint32_t> lkey;   ///< another one than the region's: a fault
+  uint32_t rkey = 0x1234;
+  uint64_t remote_addr = 0x10000000;
+  pcie::Initiator initiator = pcie::Initiator::kCpu;
+};
+
+enum class FaultKind : uint8_t {
+  kDoorbell,  ///< a bare doorbell with any value, for any QP number
+  kRawWqe,    ///< a WQE's bytes written into a ring as they are, and rung
+  kMmio,      ///< a 4 B write to any offset of a BAR
+  kQpError,   ///< the queue pair is moved to the error state
+};
+
+struct ScenarioFault {
+  std::string name;
+  unsigned line = 0;
+  FaultKind kind = FaultKind::kDoorbell;
+  unsigned node = 0;
+  std::optional<unsigned> qp;
+  uint32_t qpn = 0;
+  uint32_t value = 0;
+  unsigned bar = 0;
+  uint64_t offset = 0;
+  std::vector<uint8_t> bytes;
+  double at_ns = 0;
+  pcie::Initiator initiator = pcie::Initiator::kCpu;
+};
+
+/// What must be true after the run; every member given is one check.
+struct ScenarioCheck {
+  std::string name;
+  unsigned line = 0;
+  unsigned node = 0;
+  std::optional<unsigned> op;                 ///< restricts latencies and completions to one operation
+  std::optional<uint64_t> frames;             ///< on the wire
+  std::optional<uint64_t> frame_bytes;        ///< without FCS
+  std::optional<uint64_t> cqes, cqe_errors;
+  std::optional<std::string> status;          ///< of every completion, as ibv_wc_status_str
+  std::optional<double> max_latency_ns;       ///< doorbell at the pins to last bit on the wire, of every message
+  std::optional<uint64_t> errors_logged;      ///< entries of BAR2's error log
+  std::map<std::string, uint64_t> counters;   ///< by the names of ethtool -S and hw_counters
+};
+
+struct Scenario {
+  std::string file, title;
+  std::optional<std::string> profile;
+  std::vector<std::string> set;      ///< "key=value", as --set
+  std::optional<uint64_t> seed;
+  std::vector<ScenarioNode> nodes;
+  std::vector<ScenarioRegion> regions;
+  std::vector<ScenarioQp> qps;
+  std::vector<ScenarioOp> ops;
+  std::vector<ScenarioFault> faults;
+  std::vector<ScenarioCheck> checks;
+};
+
+/// Throws InputError with file, line and key: unknown keys and names, wrong types, values out of range, each with what is
+/// allowed.
+Scenario parse_scenario(const std::string& toml, const std::string& file);
+Scenario load_scenario(const std::string& path);
+
+}  // namespace rnic::workload

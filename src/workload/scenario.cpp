@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rnic/workload/scenario.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "rnic/nic/bar.h"
+#include "rnic/regs/regs.h"
+
+namespace rnic::workload {
+namespace {
+
+constexpr uint64_t kU32 = 0xffffffff;
+constexpr uint64_t kMaxMessage = uint64_t{1} << 31;
+constexpr double kMaxNs = 1e12;  // 1000 s
+
+unsigned line_of(const toml::node& n) { return static_cast<unsigned>(n.source().begin.line); }
+
+const char* type_name(const toml::node& n) {
+  if (n.is_string()) return "a text";
+  if (n.is_number()) return "a number";
+  if (n.is_boolean()) return "a boolean";
+  if (n.is_table()) return "a table";
+  if (n.is_array()) return "an array";
+  return "a date or time";
+}
+
+/// One table of the file: keys are taken out by name, and what is left over at the end is unknown. Keys that the table
+/// lacks are looked for in its defaults.
+class Table {
+ public:
+  Table(const std::string& file, const std::string& where, const toml::table& table, const toml::table* defaults)
+      : file_(file), where_(where), table_(table), defaults_(defaults) {}
+
+  unsigned line() const { return static_cast<unsigned>(table_.source().begin.line); }
+
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
+    const toml::node* n = find(key);
+    throw InputError(file_, n ? line_of(*n) : line(), where_ + (key.empty() ? "" : "." + key), what);
+  }
+
+  bool has(const std::string& key) {
+    known_.push_back(key);
+    return find(key) != nullptr;
+  }
+
+  void text(const std::string& key, std::string& out) {
+    if (!has(key)) return;
+    const auto v = find(key)->value_exact<std::string>();
+    if (!v) fail(key, fmt::format("must be a text, not {}", type_name(*find(key))));
+    out = *v;
+  }
+
+  void boolean(const std::string& key, bool& out) {
+    if (!has(key)) return;
+    const auto v = find(key)->value_exact<bool>();
+    if (!v) fail(key, fmt::format("must be true or false, not {}", type_name(*find(key))));
+    out = *v;
+  }
+
+  template <class T>
+  void integer(const std::string& key, T& out, uint64_t min, uint64_t max) {
+    if (!has(key)) return;
+    const auto v = find(key)->value_exact<int64_t>();
+    if (!v) fail(key, fmt::format("must be a whole number from {} to {}, not {}", min, max, type_name(*find(key))));
+    if (*v < 0 || static_cast<uint64_t>(*v) < min || static_cast<uint64_t>(*v) > max) {
+      fail(key, fmt::format("{} is out of range; allowed: {} to {}", *v, min, max));
+    }
+    out = static_cast<T>(*v);
+  }
+  template <class T>
+  void integer(const std::string& key, std::optional<T>& out, uint64_t min, uint64_t max) {
+    if (!has(key)) return;
+    T v{};
+    integer(key, v, min, max);
+    out = v;
+  }
+
+  void number(const std::string& key, double& out, double max) {
+    if (!has(key)) return;
+    const auto* n = find(key);
+    const auto v = n->is_number() ? n->value<double>() : std::nullopt;
+    if (!v) fail(key, fmt::format("must be a number from 0 to {}, not {}", max, type_name(*n)));
+    if (!(*v >= 0 && *v <= max)) fail(key, fmt::format("{} is out of range; allowed: 0 to {}", *v, max));
+    out = *v;
+  }
+
+  template <class T, size_t N>
+  void choice(const std::string& key, T& out, const std::array<std::pair<const char*, T>, N>& choices) {
+    if (!has(key)) return;
+    std::string word;
+    text(key, word);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : choices) {
+      if (word == name) {
+        out = value;
+        return;
+      }
+      names.push_back(name);
+    }
+    fail(key, fmt::format("'{}' is not known; allowed: {}", word, fmt::join(names, ", ")));
+  }
+
+  /// Index of the element of `list` that the key names.
+  template <class List>
+  bool reference(const std::string& key, const List& list, const char* what, unsigned& out) {
+    if (!has(key)) return false;
+    std::string word;
+    text(key, word);
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < list.size(); ++i) {
+      if (list[i].name == word) {
+        out = i;
+        return true;
+      }
+      names.push_back(list[i].name);
+    }
+    fail(key, fmt::format("there is no {} '{}'; there are: {}", what, word, fmt::join(names, ", ")));
+  }
+
+  const toml::node* raw(const std::string& key) { return has(key) ? find(key) : nullptr; }
+
+  void done() const {
+    for (auto&& [key, node] : table_) {
+      (void)node;
+      if (std::find(known_.begin(), known_.end(), key.str()) != known_.end()) continue;
+      auto names = known_;
+      std::sort(names.begin(), names.end());
+      throw InputError(file_, static_cast<unsigned>(key.source().begin.line), where_ + "." + std::string(key.str()),
+                       fmt::format("unknown key; allowed: {}", fmt::join(names, ", ")));
+    }
+    if (!defaults_) return;
+    for (auto&& [key, node] : *defaults_) {
+      (void)node;
+      if (std::find(known_.begin(), known_.end(), key.str()) == known_.end()) {
+        throw InputError(file_, static_cast<unsigned>(key.source().begin.line),
+                         fmt::format("defaults.{}.{}", where_.substr(0, where_.find('[')), key.str()),
+                         fmt::format("unknown key; allowed: {}", fmt::join(known_, ", ")));
+      }
+    }
+  }
+
+ private:
+  const toml::node* find(const std::string& key) const {
+    if (const auto* n = table_.get(key)) return n;
+    return defaults_ ? defaults_->get(key) : nullptr;
+  }
+
+  const std::string& file_;
+  std::string where_;
+  const toml::table& table_;
+  const toml::table* defaults_;
+  std::vector<std::string> known_;
+};
+
+using host::QpType;
+using host::Space;
+using host::SqWhere;
+using host::WrOpcode;
+using pcie::Initiator;
+
+constexpr std::array<std::pair<const char*, Space>, 2> kSpaces{{{"gpu", Space::kGpu}, {"host", Space::kHost}}};
+constexpr std::array<std::pair<const char*, QpType>, 2> kTransports{{{"uc", QpType::kUc}, {"rc", QpType::kRc}}};
+constexpr std::array<std::pair<const char*, SqWhere>, 2> kPlaces{{{"device", SqWhere::kDevice}, {"bf", SqWhere::kBf}}};
+constexpr std::array<std::pair<const char*, WrOpcode>, 4> kOps{{{"write", WrOpcode::kRdmaWrite},
+                                                                {"write_imm", WrOpcode::kRdmaWriteImm},
+                                                                {"send", WrOpcode::kSend},
+                                                                {"send_imm", WrOpcode::kSendImm}}};
+constexpr std::array<std::pair<const char*, Initiator>, 2> kInitiators{{{"cpu", Initiator::kCpu}, {"gpu", Initiator::kGpu}}};
+constexpr std::array<std::pair<const char*, FaultKind>, 4> kFaults{{{"doorbell", FaultKind::kDoorbell},
+                                                                    {"raw_wqe", FaultKind::kRawWqe},
+                                                                    {"mmio", FaultKind::kMmio},
+                                                                    {"qp_error", FaultKind::kQpError}}};
+constexpr std::array<const char*, 6> kStatuses{"success", "local length error", "local QP operation error",
+                                               "local protection error", "Work Request Flushed Error", "general error"};
+
+class Reader {
+ public:
+  Reader(const toml::table& root, const std::string& file) : root_(root) { s_.file = file; }
+
+  Scenario read() {
+    Table top(s_.file, "scenario", root_, nullptr);
+    top.text("title", s_.title);
+    std::string profile;
+    top.text("profile", profile);
+    if (!profile.empty()) s_.profile = profile;
+    top.integer("seed", s_.seed, 0, ~uint64_t{0} >> 1);
+    if (const auto* set = top.raw("set")) {
+      if (!set->is_array()) top.fail("set", "must be an array of \"key=value\" texts");
+      for (const auto& e : *set->as_array()) {
+        const auto v = e.value_exact<std::string>();
+        if (!v) top.fail("set", "must be an array of \"key=value\" texts");
+        s_.set.push_back(*v);
+      }
+    }
+    if (const auto* d = top.raw("defaults")) {
+      if (!d->is_table()) top.fail("defaults", "must be a table with tables of the name of a list: [defaults.op]");
+      for (auto&& [key, node] : *d->as_table()) {
+        static constexpr std::array<const char*, 3> kLists{"region", "qp", "op"};
+        if (std::find(kLists.begin(), kLists.end(), key.str()) == kLists.end() || !node.is_table()) {
+          throw InputError(s_.file, line_of(node), fmt::format("defaults.{}", key.str()),
+                           fmt::format("defaults exist for: {}", fmt::join(kLists, ", ")));
+        }
+        defaults_[std::string(key.str())] = node.as_table();
+      }
+    }
+    list(top, "node", [this](Table& t) { node(t); });
+    if (s_.nodes.empty()) s_.nodes.push_back({"n0", 0});
+    list(top, "region", [this](Table& t) { region(t); });
+    list(top, "qp", [this](Table& t) { qp(t); });
+    list(top, "op", [this](Table& t) { op(t); });
+    list(top, "fault", [this](Table& t) { fault(t); });
+    list(top, "check", [this](Table& t) { check(t); });
+    top.done();
+    if (s_.ops.empty() && s_.faults.empty()) top.fail("", "nothing to do: there is no [[op]] and no [[fault]]");
+    return std::move(s_);
+  }
+
+ private:
+  template <class Fn>
+  void list(Table& top, const std::string& name, Fn fn) {
+    const auto* n = top.raw(name);
+    if (!n) return;
+    const auto* array = n->as_array();
+    if (!array) top.fail(name, fmt::format("must be a list of tables, each begun with [[{}]]", name));
+    unsigned i = 0;
+    for (const auto& e : *array) {
+      const auto* table = e.as_table();
+      if (!table) top.fail(name, fmt::format("must be a list of tables, each begun with [[{}]]", name));
+      const auto d = defaults_.find(name);
+      Table t(s_.file, fmt::format("{}[{}]", name, i++), *table, d == defaults_.end() ? nullptr : d->second);
+      fn(t);
+      t.done();
+    }
+  }
+
+  /// The entry's name, or one made from the list's; must be new.
+  template <class List>
+  std::string name(Table& t, const List& list, const char* prefix) {
+    std::string n = fmt::format("{}{}", prefix, list.size());
+    t.text("name", n);
+    for (const auto& e : list) {
+      if (e.name == n) t.fail("name", fmt::format("'{}' is there already", n));
+    }
+    return n;
+  }
+
+  void node(Table& t) {
+    ScenarioNode n;
+    n.name = name(t, s_.nodes, "n");
+    t.integer("phase_ps", n.phase_ps, 0, 1'000'000);
+    if (s_.nodes.size() == 16) t.fail("", "at most 16 nodes");
+    s_.nodes.push_back(n);
+  }
+
+  void region(Table& t) {
+    ScenarioRegion r;
+    r.name = name(t, s_.regions, "r");
+    t.reference("node", s_.nodes, "node", r.node);
+    t.choice("space", r.space, kSpaces);
+    t.integer("size", r.size, 1, uint64_t{16} << 30);
+    t.integer("pd", r.pd, 0, 0xffffff);
+    s_.regions.push_back(r);
+  }
+
+  void qp(Table& t) {
+    ScenarioQp q;
+    q.name = name(t, s_.qps, "q");
+    t.reference("node", s_.nodes, "node", q.node);
+    t.integer("qpn", q.qpn, 0, regs::bar0::kPageCount - 1);
+    t.choice("transport", q.init.type, kTransports);
+    t.choice("sq", q.init.where, kPlaces);
+    t.integer("log_sq_size", q.init.log_sq_size, 0, 15);
+    t.integer("pd", q.init.pd, 0, 0xffffff);
+    t.integer("log_cq_size", q.log_cq_size, 0, 22);
+    t.integer("mtu", q.path.mtu, 256, 4096);
+    static constexpr std::array<unsigned, 5> kMtus{256, 512, 1024, 2048, 4096};
+    if (std::find(kMtus.begin(), kMtus.end(), q.path.mtu) == kMtus.end()) {
+      t.fail("mtu", fmt::format("{} is not a path MTU; allowed: {}", q.path.mtu, fmt::join(kMtus, ", ")));
+    }
+    t.integer("dest_qpn", q.path.dest_qpn, 0, 0xffffff);
+    t.integer("psn", q.path.sq_psn, 0, 0xffffff);
+    t.integer("tos", q.path.tos, 0, 255);
+    t.integer("ttl", q.path.ttl, 0, 255);
+    t.integer("prio", q.path.prio, 0, 7);
+    t.integer("pkey", q.path.pkey, 0, 0xffff);
+    t.integer("udp_sport", q.path.udp_sport, 0, 0xffff);
+    s_.qps.push_back(q);
+  }
+
+  void op(Table& t) {
+    ScenarioOp o;
+    o.name = name(t, s_.ops, "op");
+    o.line = t.line();
+    if (s_.qps.empty()) t.fail("", "an operation needs a [[qp]]");
+    t.reference("qp", s_.qps, "queue pair", o.qp);
+    const unsigned node = s_.qps[o.qp].node;
+    unsigned where = node;
+    if (t.reference("node", s_.nodes, "node", where) && where != node) {
+      t.fail("node", fmt::format("queue pair '{}' is on node '{}'", s_.qps[o.qp].name, s_.nodes[node].name));
+    }
+    t.choice("op", o.opcode, kOps);
+    t.integer("size", o.size, 0, kMaxMessage);
+    t.integer("count", o.count, 1, 1'000'000'000);
+    t.integer("batch", o.batch, 1, 1u << s_.qps[o.qp].init.log_sq_size);
+    t.number("at_ns", o.at_ns, kMaxNs);
+    t.boolean("signaled", o.signaled);
+    t.integer("imm", o.imm, 0, kU32);
+    t.integer("lkey", o.lkey, 0, kU32);
+    t.integer("rkey", o.rkey, 0, kU32);
+    t.integer("remote_addr", o.remote_addr, 0, ~uint64_t{0} >> 1);
+    t.choice("initiator", o.initiator, kInitiators);
+    t.integer("offset", o.offset, 0, ~uint64_t{0} >> 1);
+    if (!t.reference("region", s_.regions, "region", o.region)) {
+      const auto it = std::find_if(s_.regions.begin(), s_.regions.end(), [&](const auto& r) { return r.node == node; });
+      if (it == s_.regions.end()) t.fail("region", fmt::format("node '{}' has no [[region]]", s_.nodes[node].name));
+      o.region = static_cast<unsigned>(it - s_.regions.begin());
+    }
+    if (s_.regions[o.region].node != node) {
+      t.fail("region", fmt::format("region '{}' is on node '{}', queue pair '{}' on '{}'", s_.regions[o.region].name,
+                                   s_.nodes[s_.regions[o.region].node].name, s_.qps[o.qp].name, s_.nodes[node].name));
+    }
+    s_.ops.push_back(o);
+  }
+
+  void fault(Table& t) {
+    ScenarioFault f;
+    f.name = name(t, s_.faults, "fault");
+    f.line = t.line();
+    if (!t.has("kind")) t.fail("kind", "missing; allowed: doorbell, raw_wqe, mmio, qp_error");
+    t.choice("kind", f.kind, kFaults);
+    t.reference("node", s_.nodes, "node", f.node);
+    unsigned qp = 0;
+    if (t.reference("qp", s_.qps, "queue pair", qp)) {
+      f.qp = qp;
+      f.node = s_.qps[qp].node;
+    }
+    t.number("at_ns", f.at_ns, kMaxNs);
+    switch (f.kind) {
+      case FaultKind::kDoorbell:
+        t.integer("qpn", f.qpn, 0, regs::bar0::kPageCount - 1);
+        t.integer("value", f.value, 0, kU32);
+        t.choice("initiator", f.initiator, kInitiators);
+        break;
+      case FaultKind::kRawWqe:
+        if (!f.qp) t.fail("qp", "missing: the queue pair into whose ring the bytes go");
+        bytes(t, f);
+        break;
+      case FaultKind::kMmio:
+        t.integer("bar", f.bar, 0, 2);
+        t.integer("offset", f.offset, 0, regs::bar1::kSize - 4);
+        t.integer("value", f.value, 0, kU32);
+        if (f.offset % 4 != 0) t.fail("offset", "must be a multiple of 4");
+        if (const uint64_t size = ConfigSpace::bar_size(f.bar); f.offset >= size) {
+          t.fail("offset", fmt::format("{:#x} is outside BAR{}, which has {:#x} bytes", f.offset, f.bar, size));
+        }
+        break;
+      case FaultKind::kQpError:
+        if (!f.qp) t.fail("qp", "missing: the queue pair that goes to the error state");
+        break;
+    }
+    s_.faults.push_back(f);
+  }
+
+  void bytes(Table& t, ScenarioFault& f) {
+    std::string hex;
+    t.text("bytes", hex);
+    std::string digits;
+    for (const char c : hex) {
+      if (c == ' ' || c == '\n' || c == '\t' || c == '_') continue;
+      if (!std::isxdigit(static_cast<unsigned char>(c))) t.fail("bytes", fmt::format("'{}' is no hexadecimal digit", c));
+      digits += c;
+    }
+    if (digits.size() != 128 && digits.size() != 256) {
+      t.fail("bytes", fmt::format("must be 64 or 128 bytes in hexadecimal, not {} digits", digits.size()));
+    }
+    for (size_t i = 0; i < digits.size(); i += 2) {
+      f.bytes.push_back(static_cast<uint8_t>(std::stoul(digits.substr(i, 2), nullptr, 16)));
+    }
+  }
+
+  void check(Table& t) {
+    ScenarioCheck c;
+    c.name = name(t, s_.checks, "check");
+    c.line = t.line();
+    t.reference("node", s_.nodes, "node", c.node);
+    unsigned op = 0;
+    if (t.reference("op", s_.ops, "operation", op)) {
+      c.op = op;
+      c.node = s_.qps[s_.ops[op].qp].node;
+    }
+    constexpr uint64_t kMax = ~uint64_t{0} >> 1;
+    t.integer("frames", c.frames, 0, kMax);
+    t.integer("frame_bytes", c.frame_bytes, 0, kMax);
+    t.integer("cqes", c.cqes, 0, kMax);
+    t.integer("cqe_errors", c.cqe_errors, 0, kMax);
+    t.integer("errors_logged", c.errors_logged, 0, kMax);
+    if (t.has("status")) {
+      std::string status;
+      t.text("status", status);
+      if (std::find(kStatuses.begin(), kStatuses.end(), status) == kStatuses.end()) {
+        t.fail("status", fmt::format("'{}' is not known; allowed: {}", status, fmt::join(kStatuses, ", ")));
+      }
+      c.status = status;
+    }
+    if (t.has("max_latency_ns")) {
+      double v = 0;
+      t.number("max_latency_ns", v, kMaxNs);
+      c.max_latency_ns = v;
+    }
+    if (const auto* n = t.raw("counters")) {
+      if (!n->is_table()) t.fail("counters", "must be a table: { cqe_ok = 1 }");
+      for (auto&& [key, node] : *n->as_table()) {
+        const std::string counter(key.str());
+        const bool known = std::any_of(std::begin(regs::kCounters), std::end(regs::kCounters),
+                                       [&](const regs::Counter& r) { return counter == r.name; });
+        if (!known) t.fail("counters", fmt::format("there is no counter '{}'; 'rnicsim regs --bar 2' lists them", counter));
+        const auto v = node.value_exact<int64_t>();
+        if (!v || *v < 0) t.fail("counters", fmt::format("'{}' must be a whole number from 0", counter));
+        c.counters[counter] = static_cast<uint64_t>(*v);
+      }
+    }
+    if (!c.frames && !c.frame_bytes && !c.cqes && !c.cqe_errors && !c.errors_logged && !c.status && !c.max_latency_ns &&
+        c.counters.empty()) {
+      t.fail("", "checks nothing: give one of frames, frame_bytes, cqes, cqe_errors, status, max_latency_ns, "
+                 "errors_logged, counters");
+    }
+    s_.checks.push_back(c);
+  }
+
+  const toml::table& root_;
+  std::map<std::string, const toml::table*> defaults_;
+  Scenario s_;
+};
+
+}  // namespace
+
+Scenario parse_scenario(const std::string& text, const std::string& file) {
+  toml::table root;
+  try {
+    root = toml::parse(std::string_view(text), std::string_view(file));
+  } catch (const toml::parse_error& e) {
+    throw InputError(file, static_cast<unsigned>(e.source().begin.line), "",
+                     "not valid TOML: " + std::string(e.description()));
+  }
+  return Reader(root, file).read();
+}
+
+Scenario load_scenario(const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) throw InputError(path, 0, "", "is a folder, not a scenario");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(path, 0, "", fmt::format("cannot be read: {}", std::strerror(errno)));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse_scenario(text.str(), path);
+}
+
+}  // namespace rnic::workload
