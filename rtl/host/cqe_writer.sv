@@ -48,7 +48,7 @@ module cqe_writer (
   localparam logic [3:0] CqeReq = 4'h0;
   localparam logic [3:0] CqeReqErr = 4'hD;
 
-  // ==== Lookup ==========================================================================================================
+  // ==== Lookup =====================================================================================================
   // The index is the CQN's low bits; a larger CQN is refused later, so that its report keeps its place.
   logic look_ready, look_valid, look_pop;
   logic [ReqW-1:0] look_word;
@@ -75,7 +75,7 @@ module cqe_writer (
   );
   assign look_req = look_word;
 
-  // ==== Indices =========================================================================================================
+  // ==== Indices ====================================================================================================
   // A CQ's entry without valid bit stands for the context's first consumer index.
   logic [23:0] pi_mem [1024];
   logic [23:0] ci_mem [1024];
@@ -84,7 +84,7 @@ module cqe_writer (
   logic ci_we;
   assign ci_we = db_valid_i && db_i.kind == rnic_pkg::DbCqCi;
 
-  // ==== 1: context and indices together ======================================================================================
+  // ==== 1: context and indices together ============================================================================
   logic s1_valid_q, s1_done;
   rnic_pkg::cqe_req_t s1_req_q;
   rnic_pkg::cqc_t s1_cqc_q;
@@ -113,7 +113,7 @@ module cqe_writer (
     end
   end
 
-  // ==== 2: check, entry, address ================================================================================================
+  // ==== 2: check, entry, address ===================================================================================
   logic wr_valid_q, wdata_valid_q, evt_valid_q;
   logic out_free, evt_free;
   logic bad_cq, full, error, write, report;

@@ -4,8 +4,8 @@
 // Input: beats of the frame as it is, with zeros after the end of the covered bytes. The block itself sets the variant
 // fields (TOS, TTL, both checksums, BTH byte 4) to ones and the Ethernet header to zeros, which leave an empty register
 // as it is. Covered bytes end at 2 modulo 4, which all header lengths and the pad guarantee. The register after the
-// eight bytes of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are taken
-// back by multiplying with negative powers of x.
+// eight bytes of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are
+// taken back by multiplying with negative powers of x.
 //
 // Output: the four bytes as they stand in the frame, valid for one cycle five edges after the one that took the last
 // beat (that edge counted: Latency), and held until the next answer. One beat a cycle, gaps allowed, never stalls.
@@ -39,7 +39,7 @@ module icrc (
     crc_pkg::mulcols(crc_pkg::xinv(384)), crc_pkg::mulcols(crc_pkg::xinv(256)),
     crc_pkg::mulcols(crc_pkg::xinv(128)), crc_pkg::mulcols(crc_pkg::xinv(0))};
 
-  // ---- 1: carry-less products of the sixteen words with constants, four sums of four ---------------------------------
+  // ---- 1: carry-less products of the sixteen words with constants, four sums of four ------------------------------
   logic v1_q, sop1_q, eop1_q;
   logic [3:0] z1_q;
   logic [62:0] p0_q, p1_q, p2_q, p3_q;
@@ -83,7 +83,7 @@ module icrc (
     end
   end
 
-  // ---- 2: sum, reduced to 32 bits ----------------------------------------------------------------------------------------
+  // ---- 2: sum, reduced to 32 bits ---------------------------------------------------------------------------------
   logic v2_q, sop2_q, eop2_q;
   logic [3:0] z2_q;
   logic [31:0] d2_q;
@@ -102,7 +102,7 @@ module icrc (
     end
   end
 
-  // ---- 3: the register -------------------------------------------------------------------------------------------------
+  // ---- 3: the register --------------------------------------------------------------------------------------------
   logic v3_q;
   logic [3:0] z3_q;
   logic [31:0] crc_q;
@@ -119,7 +119,7 @@ module icrc (
     end
   end
 
-  // ---- 4, 5: the zero fill taken back ------------------------------------------------------------------------------------
+  // ---- 4, 5: the zero fill taken back -----------------------------------------------------------------------------
   logic v4_q, v5_q;
   logic [1:0] z4_q;
   logic [31:0] back_q, icrc_q;

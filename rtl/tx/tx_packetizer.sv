@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TX packetizer: headers (Ethernet, IPv4, UDP, BTH, RETH, ImmDt), payload, pad and ICRC of one packet, as 512-bit beats
 // to the MAC. A packet starts when the first beat of its payload is offered (dma_master offers a packet's payload only
-// when it is complete), so a frame never has gaps of its own making; one beat a cycle, back to back. The pipeline itself
-// never stalls: a packet enters only when the output FIFO has room for all of its beats.
+// when it is complete), so a frame never has gaps of its own making; one beat a cycle, back to back. The pipeline
+// itself never stalls: a packet enters only when the output FIFO has room for all of its beats.
 //
 // A description with err set, or whose payload came back with an error, makes no frame: it is reported to cqe_writer in
 // its place, and after a failed payload the QP's later descriptions are flushed. A message gets one report at most.
@@ -44,7 +44,7 @@ module tx_packetizer (
   localparam int unsigned CqeW = 131;            // width of cqe_req_t
   localparam int unsigned OutW = 3 + rnic_pkg::MacBeatW;
 
-  // ==== Header pipeline: h1 lengths and partial sums, h2 and h3 checksum, h4 bytes of the header ==========================
+  // ==== Header pipeline: h1 lengths and partial sums, h2 and h3 checksum, h4 bytes of the header ===================
   logic h1_valid_q, h2_valid_q, h3_valid_q, h4_valid_q;
   logic h1_ready, h2_ready, h3_ready, h4_ready;
   logic h4_pop;
@@ -209,7 +209,7 @@ module tx_packetizer (
     end
   end
 
-  // ==== Error memory ====================================================================================================
+  // ==== Error memory ===============================================================================================
   // dead: a payload of the QP failed. skip: and the rest of that message is still to come, already reported.
   // Both are looked up when the description enters h4, and follow what the one before it does on the same edge.
   logic [1023:0] dead_q, skip_q;
@@ -246,7 +246,7 @@ module tx_packetizer (
     end
   end
 
-  // ==== Decision on the description in h4 ==================================================================================
+  // ==== Decision on the description in h4 ==========================================================================
   logic busy_q;                        // inside a frame, after its first beat
   logic disc_q;                        // throwing away a payload, after its first beat
   logic [7:0] credit_q;                // free places in the output FIFO, less those of beats under way
@@ -296,7 +296,7 @@ module tx_packetizer (
     end
   end
 
-  // ==== 1: merge ============================================================================================================
+  // ==== 1: merge ===================================================================================================
   // A header of 54 or 58 bytes shares the first beat with payload; one of 70 or 74 fills the first beat and shares the
   // second. Either way the payload moves up by the header's length modulo 64, and what does not fit is carried over.
   logic [6:0] left_q;                  // beats to come
@@ -386,7 +386,7 @@ module tx_packetizer (
     end
   end
 
-  // ==== 2: zeros behind the payload ===========================================================================================
+  // ==== 2: zeros behind the payload ================================================================================
   logic d_valid_q, d_sop_q, d_eop_q, d_cov_q, d_cov_last_q, d_tail_q;
   logic [5:0] d_pos_q;
   logic [6:0] d_bytes_q;
@@ -411,7 +411,7 @@ module tx_packetizer (
     end
   end
 
-  // ==== 3-7: ICRC, while the beats wait in a small memory =====================================================================
+  // ==== 3-7: ICRC, while the beats wait in a small memory ==========================================================
   logic icrc_valid, icrc_idle;
   logic [31:0] icrc;
   icrc u_icrc (
@@ -456,7 +456,7 @@ module tx_packetizer (
     end
   end
 
-  // ==== 8: ICRC into its place ==================================================================================================
+  // ==== 8: ICRC into its place =====================================================================================
   // It starts at 2 modulo 4, so all places together are one repeated pattern.
   logic [511:0] icrc_all;
   assign icrc_all = {icrc[15:0], {15{icrc}}, icrc[31:16]};
@@ -482,7 +482,7 @@ module tx_packetizer (
     else o_valid_q <= wait_valid_q[4];
   end
 
-  // ==== 9: output FIFO ==========================================================================================================
+  // ==== 9: output FIFO =============================================================================================
   logic out_wr_ready;
   logic [OutW-1:0] out_word;
   logic [$clog2(FifoDepth):0] out_fill;
@@ -514,7 +514,7 @@ module tx_packetizer (
     else if (start || mac_take) credit_q <= credit_q - (start ? {1'b0, h4_beats_q} : 8'd0) + {7'd0, mac_take};
   end
 
-  // ==== Order of completions ====================================================================================================
+  // ==== Order of completions =======================================================================================
   // One entry for each frame and each report, in three parts: [rd, done) may be read (entries without CQE are skipped),
   // [done, wr) wait: a frame for its last beat, a report for its turn.
   localparam int unsigned OrdW = $clog2(OrderDepth);
@@ -567,6 +567,7 @@ module tx_packetizer (
   // The answer comes just when the last covered beat leaves the waiting memory.
   assert property (@(posedge clk_i) disable iff (!rst_ni) icrc_valid == (wait_valid_q[4] && wait_cov_last));
   // The payload's own end agrees with the description's length.
-  assert property (@(posedge clk_i) disable iff (!rst_ni) body && pay_left_q != 7'd0 |-> pay_i.last == (pay_left_q == 7'd1));
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   body && pay_left_q != 7'd0 |-> pay_i.last == (pay_left_q == 7'd1));
 `endif
 endmodule

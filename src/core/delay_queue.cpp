@@ -6,11 +6,10 @@
 namespace rnic {
 
 DelayQueue::DelayQueue(sc_core::sc_module_name name) : sc_module(name) {
-  sc_core::sc_spawn_options options;
-  options.spawn_method();
-  options.dont_initialize();
-  options.set_sensitivity(&wake_);
-  sc_core::sc_spawn([this] { run(); }, "run", &options);
+  SC_HAS_PROCESS(DelayQueue);
+  SC_METHOD(run);
+  sensitive << wake_;
+  dont_initialize();
 }
 
 void DelayQueue::at(const Time& at, std::function<void()> fn) {

@@ -85,7 +85,7 @@ struct Nic::Impl : public BarClient, public Observer {
     context.randReset(options.randomize ? 2 : 0);
     context.randSeed(static_cast<int>(options.seed & 0x7fffffff) | 1);
     context.traceEverOn(!options.trace.path.empty());
-    top = std::make_unique<Vrnic_top>(&context, "rnic_top");
+    top = std::make_unique<Vrnic_top>(&context, "TOP");
     for (unsigned p = 0; p < kPorts; ++p) {
       macs.push_back(std::make_unique<net::Mac>(fmt::format("mac{}", p).c_str(), profile, observers, options.id, p));
     }

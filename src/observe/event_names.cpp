@@ -15,6 +15,8 @@ const char* event_name(EventKind kind) {
     case EventKind::kMemRdEnd: return "mem_rd_end";
     case EventKind::kCplPins: return "cpl_pins";
     case EventKind::kRdDone: return "rd_done";
+    case EventKind::kDmReq: return "dm_req";
+    case EventKind::kDmRsp: return "dm_rsp";
     case EventKind::kMac: return "mac";
     case EventKind::kWireFirst: return "wire_first";
     case EventKind::kWireLast: return "wire_last";

@@ -129,8 +129,8 @@ TEST(ProfileTest, TypedAccess) {
 // Keys may stand in nested tables or dotted under [keys]; both mean the same.
 TEST(ProfileTest, NestedTablesAndDottedKeys) {
   const std::string fields = "{ value = 7, unit = \"ns\", kind = \"assumed\", source = \"s\" }";
-  for (const std::string& tail :
-       {"[gpu]\nread_latency = " + fields, "[gpu.read_latency]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\"",
+  for (const std::string& tail : std::vector<std::string>{
+        "[gpu]\nread_latency = " + fields, "[gpu.read_latency]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\"",
         "[keys.gpu]\nread_latency = " + fields, "[keys]\n\"gpu.read_latency\" = " + fields,
         "[keys.\"gpu.read_latency\"]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\""}) {
     const Profile p =

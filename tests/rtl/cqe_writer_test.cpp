@@ -74,12 +74,7 @@ class CqeBench : public Bench<Vcqe_writer> {
     top->cqc_req_ready_i = lookups_.size() < 4;
     if (!rsp_up_) rsp_up_ = !lookups_.empty() && lookups_.front().second <= cycle && chance(hit_pct);
     top->cqc_rsp_valid_i = rsp_up_;
-    if (rsp_up_) {
-      const auto& c = cqcs[lookups_.front().first];
-      rtl::drive(top->cqc_rsp_i, c);
-      top->cqc_rsp_i[2] = static_cast<uint32_t>(c.base);  // DW2-3
-      top->cqc_rsp_i[3] = static_cast<uint32_t>(c.base >> 32);
-    }
+    if (rsp_up_) rtl::drive(top->cqc_rsp_i, cqcs[lookups_.front().first]);
     top->wr_ready_i = chance(wr_pct);
     top->wdata_ready_i = chance(wdata_pct);
     top->evt_ready_i = chance(evt_pct);

@@ -130,7 +130,9 @@ TEST(DoorbellIntakeTest, PushOfEverySizeIsFound) {
       EXPECT_EQ(b.pi(qpn), static_cast<int>(pi));
       EXPECT_EQ(b.lookup(qpn, index), IntakeBench::kHit);
       EXPECT_EQ(b.data(0), p0);
-      if (ds > 4) EXPECT_EQ(b.data(1), p1);
+      if (ds > 4) {
+        EXPECT_EQ(b.data(1), p1);
+      }
       EXPECT_EQ(b.lookup(qpn, index), IntakeBench::kNothing);
     }
   }
@@ -194,7 +196,9 @@ TEST(DoorbellIntakeTest, WqeMissedWhileIncompleteStaysMissed) {
       b.piece(64, !second_first, second_first ? p0 : p1);
       EXPECT_EQ(b.answer(), IntakeBench::kMissPushed);
       EXPECT_EQ(b.lookup(64, 10), IntakeBench::kMissPushed);
-      if (second_first) EXPECT_EQ(b.rings, std::vector<unsigned>{64});
+      if (second_first) {
+        EXPECT_EQ(b.rings, std::vector<unsigned>{64});
+      }
     }
   }
 }
@@ -380,7 +384,9 @@ TEST_P(DoorbellIntakeRandom, NothingIsLostOrMixedUp) {
       if (ans == IntakeBench::kHit) {
         ++hits;
         ASSERT_EQ(b.data(0), w.p0);
-        if (w.two) ASSERT_EQ(b.data(1), w.p1);
+        if (w.two) {
+          ASSERT_EQ(b.data(1), w.p1);
+        }
       }
       fallbacks += ans == IntakeBench::kMissPushed;
       qp[f].ci = (f_ci + w.blocks) & 0xFFFF;
@@ -393,7 +399,9 @@ TEST_P(DoorbellIntakeRandom, NothingIsLostOrMixedUp) {
   EXPECT_TRUE(b.top->idle_o);
   EXPECT_GT(pushes, 50u);
   EXPECT_GT(hits, 5u);
-  if (qps > 2) EXPECT_GT(fallbacks, 0u);
+  if (qps > 2) {
+    EXPECT_GT(fallbacks, 0u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Grid, DoorbellIntakeRandom,
@@ -421,8 +429,12 @@ TEST(DoorbellIntakeTest, IdleEdgesChangeNothing) {
     ASSERT_EQ(a.counted, b.counted);
     ASSERT_EQ(a.answer(), b.answer());
     ASSERT_EQ(a.top->pi_valid_o, b.top->pi_valid_o);
-    if (a.top->pi_valid_o) ASSERT_EQ(a.top->pi_o, b.top->pi_o);
-    if (a.answer() == IntakeBench::kHit) ASSERT_EQ(a.data(0), b.data(0));
+    if (a.top->pi_valid_o) {
+      ASSERT_EQ(a.top->pi_o, b.top->pi_o);
+    }
+    if (a.answer() == IntakeBench::kHit) {
+      ASSERT_EQ(a.data(0), b.data(0));
+    }
     if (a.top->idle_o) {
       for (unsigned e = a.rng() % 4; e-- != 0; ++skipped) a.tick();
     }

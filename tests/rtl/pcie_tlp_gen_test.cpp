@@ -191,7 +191,7 @@ TEST(PcieTlpGenTest, RequestBytesEqualReferenceVectors) {
       {"MRd64 0x1_2345_6781 5B", read_of(0x123456781, 5, 0x5A)},
       {"MRd32 4096B @0x2000", read_of(0x2000, 4096, 0x5A)},
       {"MWr32 0x1003 2B", write_of(0x1003, {0xAA, 0xBB}, 0x5A)},
-      {"MWr64 0x1_0000_0010 8B", write_of(0x100000010, {0, 1, 2, 3, 4, 5, 6, 7}, 0x00)},
+      {"MWr64 0x1_0000_0010 8B", write_of(0x100000010, {0, 1, 2, 3, 4, 5, 6, 7}, 0x5A)},
   };
   unsigned agreed = 0;
   for (const auto& [name, request] : cases) {

@@ -153,7 +153,9 @@ TEST(QpSchedulerTest, SaturatedRoundRobinIsFair) {
     }
     order.push_back(out);
     if (order.size() > kQps) order.pop_front();
-    if (order.size() == kQps) ASSERT_EQ(std::set<int>(order.begin(), order.end()).size(), kQps);
+    if (order.size() == kQps) {
+      ASSERT_EQ(std::set<int>(order.begin(), order.end()).size(), kQps);
+    }
   }
 }
 
@@ -276,7 +278,9 @@ TEST(QpSchedulerTest, IdleEdgesChangeNothing) {
     }
     ASSERT_EQ(a.top->idle_o, b.top->idle_o);
     ASSERT_EQ(a.top->grant_valid_o, b.top->grant_valid_o);
-    if (a.top->grant_valid_o) ASSERT_EQ(a.top->grant_qpn_o, b.top->grant_qpn_o);
+    if (a.top->grant_valid_o) {
+      ASSERT_EQ(a.top->grant_qpn_o, b.top->grant_qpn_o);
+    }
     if (rel) out.pop_front();
     if (a.top->grant_valid_o && ready) out.push_back(a.top->grant_qpn_o);
     a.tick(), b.tick();

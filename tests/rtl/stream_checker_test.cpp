@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "Vstream_checker.h"
 #include "rtl/bench.h"
@@ -9,6 +10,8 @@ namespace {
 
 struct StreamBench : Bench<Vstream_checker> {
   using Bench::Bench;
+  /// For death tests, which match stderr: Verilator reports on stdout.
+  static void report_on_stderr() { dup2(STDERR_FILENO, STDOUT_FILENO); }
   void cycle_with(bool valid, bool ready, unsigned data) {
     top->valid_i = valid, top->ready_i = ready, top->data_i = data;
     tick();
@@ -31,6 +34,7 @@ TEST(StreamCheckerDeathTest, ValidTakenBack) {
   EXPECT_DEATH(
       {
         StreamBench b;
+        b.report_on_stderr();
         b.cycle_with(true, false, 1);
         b.cycle_with(false, false, 1);
       },
@@ -43,6 +47,7 @@ TEST(StreamCheckerDeathTest, PayloadChanged) {
     EXPECT_DEATH(
         {
           StreamBench b;
+        b.report_on_stderr();
           for (int i = 0; i < waits; ++i) b.cycle_with(true, false, 1);
           b.cycle_with(true, true, 2);
         },
@@ -55,6 +60,7 @@ TEST(StreamCheckerDeathTest, ValidInReset) {
   EXPECT_DEATH(
       {
         StreamBench b;
+        b.report_on_stderr();
         b.top->rst_ni = 0;
         b.cycle_with(false, false, 0);
         b.cycle_with(true, false, 0);

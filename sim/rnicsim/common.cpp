@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "table.h"
+
+extern char** environ;
+
+namespace rnic::cli {
+namespace fs = std::filesystem;
+namespace {
+
+std::vector<std::string> g_arguments;
+volatile std::sig_atomic_t g_interrupted = 0;
+
+void on_signal(int signal) {
+  if (g_interrupted) _exit(128 + signal);  // the second time there is no waiting
+  g_interrupted = signal;
+  System::request_stop();
+}
+
+std::string quoted(const std::string& s) {
+  static const std::string kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;
+  std::string out = "'";
+  for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string xml(const std::string& s) {
+  std::string out;
+  for (const char c : s) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return out;
+}
+
+std::string wave_path(const std::string& dir, unsigned node) {
+  return (fs::path(dir) / (node == 0 ? std::string("wave.fst") : fmt::format("wave{}.fst", node))).string();
+}
+
+}  // namespace
+
+void set_command_line(int argc, char** argv) { g_arguments.assign(argv, argv + argc); }
+const std::vector<std::string>& arguments() { return g_arguments; }
+
+std::string rerun_line() {
+  std::string line;
+  for (const auto& a : g_arguments) line += (line.empty() ? "" : " ") + quoted(a);
+  return line;
+}
+
+void add_profile_options(CLI::App& app, Common& c) {
+  app.add_option_function<std::string>(
+         "--profile",
+         [&c](const std::string& p) {
+           c.profile = p;
+           c.profile_given = true;
+         },
+         "Built-in profile by name (rnicsim profile list) or a TOML file [seed-400g]")
+      ->type_name("NAME|FILE")
+      ->group("Profile");
+  app.add_option("--set", c.set, "Set a key of the profile; may be given many times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->group("Profile");
+}
+
+void add_simulation_options(CLI::App& app, Common& c) {
+  add_profile_options(app, c);
+  app.add_option("--seed", c.seed, "Seed of everything random [1]")->type_name("N")->group("Run");
+  app.add_option("-o,--out", c.out,
+                 "Run directory: result.json, profile.toml, capture.pcapng, tlp.log, report.html, wave.fst")
+      ->type_name("DIR")
+      ->group("Run");
+  app.add_option("--trace", c.trace,
+                 "Waveform in the run directory: none, full, FROM:TO (ns), or last:N (when a check fails, run again and "
+                 "trace the last N cycles)")
+      ->type_name("WHAT")
+      ->group("Run");
+  app.add_flag("--json", c.json, "Print the result as JSON on stdout, and nothing else there")->group("Run");
+  app.add_option("--max-sim-time", c.max_sim_time, "End after this simulated time (ns, us, ms, s) [1s]")
+      ->type_name("TIME")
+      ->group("Run");
+  app.add_option("--max-wall", c.max_wall_s, "End after so many seconds of real time [no limit]")
+      ->type_name("S")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Run");
+}
+
+Profile load_profile(const Common& c) {
+  Profile p = Profile::load(c.profile);
+  for (const auto& s : c.set) p.set(s);
+  return p;
+}
+
+uint64_t parse_time(const std::string& text, const std::string& option) {
+  size_t used = 0;
+  double v = -1;
+  try {
+    v = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = text.substr(std::min(used, text.size()));
+  static constexpr std::pair<const char*, double> kUnits[] = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
+  for (const auto& [name, ps] : kUnits) {
+    if (used != 0 && unit == name && v > 0 && v * ps >= 1 && v * ps < 9e18) return static_cast<uint64_t>(std::llround(v * ps));
+  }
+  throw InputError("", 0, option, fmt::format("'{}' is not a time above 0; write a number and ps, ns, us, ms or s: 10us", text));
+}
+
+TraceWindow parse_trace(const std::string& text) {
+  TraceWindow w;
+  const auto bad = [&]() -> InputError {
+    return InputError("", 0, "--trace",
+                      fmt::format("'{}' is not known; allowed: none, full, FROM:TO in ns (100:450.5), last:N in cycles", text));
+  };
+  if (text == "none") return w;
+  if (text == "full") {
+    w.mode = TraceWindow::kWhole;
+    return w;
+  }
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) throw bad();
+  const std::string a = text.substr(0, colon), b = text.substr(colon + 1);
+  const auto number = [&](const std::string& s) {
+    size_t used = 0;
+    double v = -1;
+    try {
+      v = std::stod(s, &used);
+    } catch (const std::exception&) {
+    }
+    if (used == 0 || used != s.size() || !(v >= 0 && v < 1e15)) throw bad();
+    return v;
+  };
+  if (a == "last") {
+    w.mode = TraceWindow::kLast;
+    w.cycles = static_cast<uint64_t>(number(b));
+    if (w.cycles == 0) throw bad();
+    return w;
+  }
+  w.mode = TraceWindow::kWindow;
+  w.from_ps = static_cast<uint64_t>(std::llround(number(a) * 1000));
+  w.to_ps = static_cast<uint64_t>(std::llround(number(b) * 1000));
+  if (w.to_ps < w.from_ps) throw bad();
+  return w;
+}
+
+nlohmann::json to_json(const std::vector<CheckResult>& checks) {
+  auto out = nlohmann::json::array();
+  for (const auto& c : checks) {
+    out.push_back(
+        {{"name", c.name}, {"what", c.what}, {"expected", c.expected}, {"got", c.got}, {"passed", c.passed}});
+  }
+  return out;
+}
+
+void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks) {
+  const auto failed = std::count_if(checks.begin(), checks.end(), [](const auto& c) { return !c.passed; });
+  std::string s = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n",
+      xml(suite), checks.size(), failed);
+  for (const auto& c : checks) {
+    s += fmt::format("<testcase classname=\"{}\" name=\"{}: {}\"", xml(suite), xml(c.name), xml(c.what));
+    if (c.passed) s += "/>\n";
+    else s += fmt::format("><failure message=\"expected {}, got {}\"/></testcase>\n", xml(c.expected), xml(c.got));
+  }
+  write_file(path, s + "</testsuite>\n</testsuites>\n");
+}
+
+bool report_checks(const std::vector<CheckResult>& checks) {
+  bool good = true;
+  for (const auto& c : checks) {
+    if (c.passed) continue;
+    good = false;
+    spdlog::error("check '{}' failed: {}: expected {}, got {}", c.name, c.what, c.expected, c.got);
+  }
+  return good;
+}
+
+Session::Session(const Common& common, Profile profile, const char* default_trace)
+    : common_(common), profile_(std::move(profile)) {
+  trace_ = parse_trace(common_.trace.empty() ? (has_directory() ? default_trace : "none") : common_.trace);
+  if (trace_.mode != TraceWindow::kNone && !has_directory()) {
+    throw InputError("", 0, "--trace", "the waveform goes into the run directory: give one with -o DIR");
+  }
+  if (has_directory()) {
+    std::error_code ec;
+    fs::create_directories(common_.out, ec);
+    if (ec || !fs::is_directory(common_.out)) {
+      throw InputError("", 0, "-o", fmt::format("cannot make the directory {}: {}", common_.out, ec.message()));
+    }
+    write_file((fs::path(common_.out) / "profile.toml").string(), profile_.to_toml());
+  }
+}
+
+SystemOptions Session::system_options(unsigned nodes) {
+  nodes_ = nodes;
+  SystemOptions o;
+  o.nodes = nodes;
+  o.seed = common_.seed;
+  o.max_sim_time = from_ps(parse_time(common_.max_sim_time, "--max-sim-time"));
+  o.max_wall_s = common_.max_wall_s;
+  o.progress = isatty(STDERR_FILENO) != 0 && spdlog::get_level() <= spdlog::level::info;
+  if (trace_.mode == TraceWindow::kWhole || trace_.mode == TraceWindow::kWindow) {
+    for (unsigned n = 0; n < nodes; ++n) o.traces.push_back({wave_path(common_.out, n), trace_.from_ps, trace_.to_ps});
+  }
+  return o;
+}
+
+Exit Session::run(System& system) {
+  struct sigaction action {}, old_int{}, old_term{};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &old_int);
+  sigaction(SIGTERM, &action, &old_term);
+  RunEnd end = RunEnd::kDone;
+  try {
+    end = system.run();
+  } catch (...) {
+    system.close();
+    sigaction(SIGINT, &old_int, nullptr);
+    sigaction(SIGTERM, &old_term, nullptr);
+    throw;
+  }
+  system.close();
+  sigaction(SIGINT, &old_int, nullptr);
+  sigaction(SIGTERM, &old_term, nullptr);
+  unsigned assertions = 0;
+  for (unsigned n = 0; n < system.size(); ++n) assertions += system.node(n).nic->assertion_failures();
+  if (assertions != 0) {
+    spdlog::error("{} assertion(s) of the RTL failed (messages above)", assertions);
+    return kInternal;
+  }
+  if (g_interrupted) {
+    spdlog::warn("interrupted at {} ns; files are closed and hold what came before", ns(to_ps(sc_core::sc_time_stamp())));
+    return kInterrupted;
+  }
+  if (end == RunEnd::kDone) return kGood;
+  const auto names = system.unfinished();
+  spdlog::error("not finished at {} ns: {}{}", ns(to_ps(sc_core::sc_time_stamp())), to_string(end),
+                names.empty() ? "" : fmt::format("; still running: {}", fmt::join(names, ", ")));
+  return kInternal;
+}
+
+void Session::finish(Exit status, const nlohmann::json& result, const Outputs& out, System& system) {
+  if (has_directory()) {
+    const fs::path dir(common_.out);
+    write_file((dir / "result.json").string(), result.dump(2) + "\n");
+    write_pcapng((dir / "capture.pcapng").string(), *out.recorder, true);
+    write_tlp_log((dir / "tlp.log").string(), *out.recorder);
+    ReportInput in;
+    in.title = out.title;
+    in.command = rerun_line();
+    in.profile = &profile_;
+    in.recorder = out.recorder;
+    in.tables = out.tables;
+    in.latencies_ns = out.latencies_ns;
+    in.result = result;
+    write_report((dir / "report.html").string(), in);
+    if (trace_.mode == TraceWindow::kWhole || trace_.mode == TraceWindow::kWindow) {
+      for (unsigned n = 0; n < nodes_; ++n) write_viewer_files(wave_path(common_.out, n));
+    }
+    spdlog::info("run directory: {}", common_.out);
+  }
+  if (common_.json) fmt::print("{}\n", result.dump(2));
+  if (status == kGood) return;
+  if (trace_.mode == TraceWindow::kLast && status != kInterrupted) {
+    const uint64_t to = to_ps(sc_core::sc_time_stamp());
+    const uint64_t length = trace_.cycles * to_ps(profile_.time("clock.core_period"));
+    std::vector<std::string> args(g_arguments.begin() + 1, g_arguments.end());
+    for (size_t i = 0; i < args.size(); ++i) {
+      const bool apart = args[i] == "--trace" && i + 1 < args.size();
+      if (apart) args[i + 1] = fmt::format("{}:{}", ns(to > length ? to - length : 0), ns(to));
+      else if (args[i].compare(0, 8, "--trace=") == 0) {
+        args[i] = fmt::format("--trace={}:{}", ns(to > length ? to - length : 0), ns(to));
+      }
+    }
+    args.push_back("--quiet");
+    int again = 0;
+    spdlog::info("running again with a waveform of the last {} cycles", trace_.cycles);
+    run_child(args, again);
+    if (again == status) spdlog::info("waveform: {}", wave_path(common_.out, 0));
+    else spdlog::error("the second run ended with status {} and not {}: the run is not deterministic", again, int{status});
+  }
+  (void)system;
+  spdlog::error("to run it again: {}", rerun_line());
+}
+
+std::string run_child(const std::vector<std::string>& args, int& status) {
+  int fds[2];
+  if (pipe(fds) != 0) throw SimError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  std::vector<std::string> words{g_arguments.empty() ? "rnicsim" : g_arguments[0]};
+  words.insert(words.end(), args.begin(), args.end());
+  std::vector<char*> argv;
+  for (auto& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addclose(&actions, fds[0]);
+  posix_spawn_file_actions_addclose(&actions, fds[1]);
+  pid_t pid = 0;
+  const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(fds[1]);
+  if (failed) {
+    close(fds[0]);
+    throw SimError(fmt::format("cannot start this program again: {}", std::strerror(failed)));
+  }
+  std::string text;
+  char buffer[4096];
+  ssize_t n = 0;
+  while ((n = read(fds[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR)) {
+    if (n > 0) text.append(buffer, static_cast<size_t>(n));
+  }
+  close(fds[0]);
+  int raw = 0;
+  while (waitpid(pid, &raw, 0) < 0 && errno == EINTR) {
+  }
+  status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+  return text;
+}
+
+std::optional<double> percentile(std::vector<double> values, double q) {
+  const double needed = 1 / (1 - q);
+  if (values.empty() || static_cast<double>(values.size()) < needed - 1e-6) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(values.size()) - 1e-9));
+  return values[std::max<size_t>(rank, 1) - 1];
+}
+
+std::string percentile_text(const std::vector<double>& values, double q) {
+  const auto p = percentile(values, q);
+  return p ? fmt::format("{:.3f}", *p) : "-";
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream f(path, std::ios::binary);
+  f << text;
+  f.close();
+  if (!f) throw InputError(path, 0, "", fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
+}  // namespace rnic::cli

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all subcommands share: options, exit statuses, the run directory, child runs, interruption.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rnic/observe/recorder.h"
+#include "rnic/observe/run_directory.h"
+#include "rnic/profile/profile.h"
+#include "rnic/system/system.h"
+
+namespace rnic::cli {
+
+enum Exit : int {
+  kGood = 0,
+  kCheckFailed = 1,
+  kBadInput = 2,
+  kInternal = 3,
+  kInterrupted = 130,  ///< 128 + SIGINT, as shells count
+};
+
+/// The command line as given, quoted for a shell.
+void set_command_line(int argc, char** argv);
+const std::vector<std::string>& arguments();
+/// The line that runs this again. Runs are deterministic, and the seed's default is fixed.
+std::string rerun_line();
+
+struct Common {
+  std::string profile = "seed-400g";
+  bool profile_given = false;
+  std::vector<std::string> set;
+  uint64_t seed = 1;
+  std::string out;           ///< run directory; empty: none
+  std::string trace;         ///< none, full, FROM:TO, last:N; empty: the subcommand's own default
+  bool json = false;
+  std::string max_sim_time = "1s";
+  double max_wall_s = 0;
+};
+
+/// Options of every subcommand that loads a profile, and of every one that simulates.
+void add_profile_options(CLI::App& app, Common& c);
+void add_simulation_options(CLI::App& app, Common& c);
+
+/// The profile with all --set applied. Throws InputError.
+Profile load_profile(const Common& c);
+/// "10us" in ps. Throws InputError.
+uint64_t parse_time(const std::string& text, const std::string& option);
+
+struct TraceWindow {
+  enum Mode { kNone, kWhole, kWindow, kLast } mode = kNone;
+  uint64_t from_ps = 0, to_ps = ~uint64_t{0};
+  uint64_t cycles = 0;  ///< kLast
+};
+TraceWindow parse_trace(const std::string& text);
+
+/// Keeps a bounded number of events, too.
+class BoundedRecorder : public Recorder {
+ public:
+  explicit BoundedRecorder(size_t limit) : Recorder(limit), limit_(limit) {}
+  void on_event(const Event& e) override {
+    if (events.size() < limit_) Recorder::on_event(e);
+    else ++events_dropped;
+  }
+  uint64_t events_dropped = 0;
+
+ private:
+  size_t limit_;
+};
+
+struct CheckResult {
+  std::string name, what;  ///< what was compared: "frames", "budget of DMA read"
+  std::string expected, got;
+  bool passed = false;
+};
+nlohmann::json to_json(const std::vector<CheckResult>& checks);
+/// One test case a check. Throws InputError when the file can't be written.
+void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks);
+/// Prints the failed ones on stderr; true when all have passed.
+bool report_checks(const std::vector<CheckResult>& checks);
+
+/// One simulation of a subcommand: from options to the run directory.
+class Session {
+ public:
+  Session(const Common& common, Profile profile, const char* default_trace);
+
+  const Common& common() const { return common_; }
+  const Profile& profile() const { return profile_; }
+  bool has_directory() const { return !common_.out.empty(); }
+  /// Options with the trace of node 0 (and of the others, as wave1.fst, wave2.fst ...) filled in.
+  SystemOptions system_options(unsigned nodes);
+  /// Runs; SIGINT and SIGTERM end it early with all waveforms closed. kGood, kInternal or kInterrupted, with the reason
+  /// reported.
+  Exit run(System& system);
+
+  struct Outputs {
+    std::string title;
+    const Recorder* recorder = nullptr;
+    std::vector<StageTable> tables;
+    std::vector<std::pair<std::string, std::vector<double>>> latencies_ns;
+  };
+  /// Writes the run directory (if asked for) and JSON on stdout (if asked for); for last:N after a failure, runs again
+  /// with the window. Prints the line that runs it again when `status` is not kGood.
+  void finish(Exit status, const nlohmann::json& result, const Outputs& out, System& system);
+
+ private:
+  Common common_;
+  Profile profile_;
+  TraceWindow trace_;
+  unsigned nodes_ = 1;
+};
+
+/// Runs this program again with other arguments; its standard output. status: as waitpid gives it, decoded to the exit
+/// status (128 + signal when killed).
+std::string run_child(const std::vector<std::string>& args, int& status);
+
+/// Percentile by nearest rank; nothing when the sample is too small for it: fewer than 1 / (1 - q) values.
+std::optional<double> percentile(std::vector<double> values, double q);
+std::string percentile_text(const std::vector<double>& values, double q);
+
+void write_file(const std::string& path, const std::string& text);
+
+// Subcommands; each returns the exit status through `status`.
+void add_stages(CLI::App& app, int& status);
+void add_run(CLI::App& app, int& status);
+void add_profile(CLI::App& app, int& status);
+void add_regs(CLI::App& app, int& status);
+void add_version(CLI::App& app, int& status);
+
+}  // namespace rnic::cli

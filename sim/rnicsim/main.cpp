@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// rnicsim: the command.
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "common.h"
+
+namespace rnic::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  rnicsim stages                                  doorbell to MAC of a 64 B UC WRITE out of GPU memory, stage by stage
+  rnicsim stages --size 4096 -o out/run           the same for 4 KiB, with waveform, packets, TLPs and a report
+  rnicsim stages --vs gen5-measured               two profiles side by side
+  rnicsim run sim/scenarios/two_queues.toml       a scenario with its checks
+  rnicsim run --nccl-log nccl.log                 what a rank's NIC sends for each collective of a log
+  rnicsim profile diff seed-400g gen4-200g        keys that differ
+  rnicsim regs --bar 2 'tx_*'                     registers by name
+
+Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
+Tables go to stdout, diagnostics to stderr.)";
+
+int run(int argc, char** argv) {
+  set_command_line(argc, argv);
+  auto log = std::make_shared<spdlog::logger>("rnicsim", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  log->set_pattern("rnicsim: %^%l%$: %v");
+  spdlog::set_default_logger(log);
+  std::setvbuf(stdout, nullptr, _IOFBF, 1 << 16);
+
+  CLI::App app("Cycle-accurate simulator of an RDMA NIC: RTL in the middle, PCIe, memories and wire around it.", "rnicsim");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of all subcommands");
+  app.fallthrough();
+  bool verbose = false, quiet = false;
+  app.add_flag("-v,--verbose", verbose, "More diagnostics on stderr");
+  app.add_flag("-q,--quiet", quiet, "Errors only on stderr, and no progress");
+  app.parse_complete_callback([&] {
+    spdlog::set_level(quiet ? spdlog::level::err : verbose ? spdlog::level::debug : spdlog::level::info);
+  });
+  int status = kGood;
+  add_stages(app, status);
+  add_run(app, status);
+  add_profile(app, status);
+  add_regs(app, status);
+  add_version(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    status = app.exit(e) == 0 ? kGood : kBadInput;
+  } catch (const InputError& e) {
+    spdlog::error("{}", e.what());
+    status = kBadInput;
+  } catch (const std::exception& e) {  // SimError, and whatever SystemC throws
+    spdlog::error("{}", e.what());
+    spdlog::error("to run it again: {}", rerun_line());
+    status = kInternal;
+  }
+  std::fflush(stdout);
+  return status;
+}
+
+}  // namespace
+}  // namespace rnic::cli
+
+int sc_main(int argc, char** argv) { return rnic::cli::run(argc, argv); }
+
+/// Ahead of the library's own main(): SystemC's copyright lines don't belong into the output ('rnicsim version' names it).
+int main(int argc, char** argv) {
+  setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
+  return sc_core::sc_elab_and_sim(argc, argv);
+}

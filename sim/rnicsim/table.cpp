@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rnic::cli {
+
+Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
+  for (auto& h : headings_) {
+    left_.push_back(!h.empty() && h[0] == '<');
+    if (left_.back()) h.erase(0, 1);
+  }
+}
+
+void Table::row(std::vector<std::string> cells) {
+  cells.resize(headings_.size());
+  rows_.push_back(std::move(cells));
+}
+
+void Table::rule() { rows_.emplace_back(); }
+
+std::string Table::text() const {
+  std::vector<size_t> width(headings_.size());
+  for (size_t c = 0; c < width.size(); ++c) {
+    width[c] = headings_[c].size();
+    for (const auto& r : rows_) {
+      if (!r.empty()) width[c] = std::max(width[c], r[c].size());
+    }
+  }
+  size_t total = 0;
+  for (const size_t w : width) total += w + 2;
+  const std::string dashes(total - 2, '-');
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string s;
+    for (size_t c = 0; c < width.size(); ++c) {
+      if (c != 0) s += "  ";
+      s += left_[c] ? fmt::format("{:<{}}", cells[c], width[c]) : fmt::format("{:>{}}", cells[c], width[c]);
+    }
+    while (!s.empty() && s.back() == ' ') s.pop_back();
+    out += s + '\n';
+  };
+  line(headings_);
+  out += dashes + '\n';
+  for (const auto& r : rows_) {
+    if (r.empty()) out += dashes + '\n';
+    else line(r);
+  }
+  return out;
+}
+
+std::string ns(uint64_t ps) { return fmt::format("{}.{:03}", ps / 1000, ps % 1000); }
+
+std::string signed_ns(int64_t ps) {
+  return fmt::format("{}{}", ps < 0 ? "-" : "+", ns(static_cast<uint64_t>(ps < 0 ? -ps : ps)));
+}
+
+std::string bytes_text(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  unsigned u = 0;
+  double v = static_cast<double>(bytes);
+  while (v >= 1024 && u + 1 < std::size(kUnits)) v /= 1024, ++u;
+  return u == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", v, kUnits[u]);
+}
+
+}  // namespace rnic::cli
