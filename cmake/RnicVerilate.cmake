@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# rnic_verilate(<target> TOP <module> [SOURCES files...] [ARGS args...])
+# rnic_verilate(<target> TOP <module> [PREFIX name] [SOURCES files...] [ARGS args...])
 #   A static library with the Verilated model of <module>; header V<module>.h. Verilator's runtime is linked in.
 # rnic_add_rtl_test(<block> [TOP <module>] [SOURCES rtl...] [TEST files...] [LIBS libs...])
 #   GoogleTest program test_<block> over the Verilated block, registered with CTest test by test.
@@ -42,23 +42,25 @@ set(RNICSIM_RTL_DIRS
   -y ${PROJECT_SOURCE_DIR}/rtl/tx -y ${PROJECT_SOURCE_DIR}/rtl/rx -y ${PROJECT_SOURCE_DIR}/rtl/pcie
   -y ${PROJECT_SOURCE_DIR}/rtl/host -y ${PROJECT_SOURCE_DIR}/rtl/collective -y ${PROJECT_SOURCE_DIR}/rtl/common)
 set(RNICSIM_RTL_WAIVERS ${PROJECT_SOURCE_DIR}/rtl/waivers.vlt)
-if(RNICSIM_RTL_OVERRIDE)
-  file(STRINGS ${RNICSIM_RTL_OVERRIDE} RNICSIM_RTL_OVERRIDE_FILES REGEX "^[^#].*")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/RnicOverride.cmake)
 
 function(rnic_verilate target)
-  cmake_parse_arguments(A "" "TOP" "SOURCES;ARGS" ${ARGN})
+  cmake_parse_arguments(A "" "TOP;PREFIX" "SOURCES;ARGS" ${ARGN})
+  if(NOT A_PREFIX)
+    set(A_PREFIX V${A_TOP})
+  endif()
+  rnic_without_overridden(A_SOURCES ${A_SOURCES})
   set(mdir ${CMAKE_CURRENT_BINARY_DIR}/${target}.vl)
   set(stamp ${mdir}/stamp)
-  set(archive ${mdir}/V${A_TOP}__ALL.a)
+  set(archive ${mdir}/${A_PREFIX}__ALL.a)
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${mdir}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_COMMAND} -E env OBJCACHE=${RNICSIM_CCACHE}
-      ${RNICSIM_VERILATOR} ${RNICSIM_VERILATOR_FLAGS} ${A_ARGS} --top-module ${A_TOP} --Mdir ${mdir}
+      ${RNICSIM_VERILATOR} ${RNICSIM_VERILATOR_FLAGS} ${A_ARGS} --top-module ${A_TOP} --prefix ${A_PREFIX} --Mdir ${mdir}
       --output-split 20000 -CFLAGS -std=c++17 -MAKEFLAGS "OPT_FAST=-O3 OPT_SLOW=-O1 OPT_GLOBAL=-O3" --build -j 2
-      ${RNICSIM_RTL_DIRS} ${RNICSIM_RTL_WAIVERS} ${RNICSIM_RTL_PACKAGES} ${RNICSIM_RTL_OVERRIDE_FILES} ${A_SOURCES}
+      ${RNICSIM_RTL_OVERRIDE_ARGS} ${RNICSIM_RTL_DIRS} ${RNICSIM_RTL_WAIVERS} ${RNICSIM_RTL_PACKAGES} ${RNICSIM_RTL_OVERRIDE_FILES} ${A_SOURCES}
       > ${mdir}/verilator.log 2>&1 || ${CMAKE_COMMAND} -E cat ${mdir}/verilator.log && test -f ${archive}
     DEPENDS ${RNICSIM_RTL_PACKAGES} ${RNICSIM_RTL_MODULES} ${RNICSIM_RTL_WAIVERS} ${RNICSIM_RTL_OVERRIDE_FILES} ${A_SOURCES}
     COMMENT "Verilating ${A_TOP}"

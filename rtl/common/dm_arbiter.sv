@@ -3,8 +3,8 @@
 // combinationally; up to Depth reads in flight. Requesters always take their answers.
 //
 // The requester served least recently goes first (round robin when all want), so one whose read had to wait for room
-// does not lose its turn to writes that could go on. An offered request stays until the memory takes it. No latency of
-// its own in either direction.
+// does not lose its turn to writes that could go on. An offered request stays until the memory takes it. No latency
+// of its own in either direction.
 module dm_arbiter #(
   parameter int unsigned N = 5,
   parameter int unsigned Depth = 64
@@ -32,7 +32,7 @@ module dm_arbiter #(
   logic [N*N-1:0] older_q;                       // [i*N+j]: i was served less recently than j
   logic accepted;
 
-  // ---- Choice -------------------------------------------------------------------------------------------------------
+  // ---- Choice -----------------------------------------------------------------------------------------------------
   always_comb begin
     for (int unsigned i = 0; i < N; i++) begin
       wanted[i] = req_valid_i[i] && (room || req_i[i*ReqW + ReqW-1]);    // top bit: write
@@ -86,7 +86,7 @@ module dm_arbiter #(
     end
   end
 
-  // ---- Way back -----------------------------------------------------------------------------------------------------
+  // ---- Way back ---------------------------------------------------------------------------------------------------
   logic route_valid;
   logic [$clog2(Depth):0] route_fill;
   logic [SelW-1:0] route;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The valid/ready protocol, stated once: valid stays until ready, the payload is stable meanwhile, and there is no valid
-// in reset. For simulation only; instantiate under `ifndef SYNTHESIS, or bind. It has no outputs and delays nothing.
-// The payload is copied only while the stream is stalled, so that a flowing or quiet stream costs next to nothing.
+// The valid/ready protocol, stated once: valid stays until ready, the payload is stable meanwhile, and there is no
+// valid in reset. For simulation only; instantiate under `ifndef SYNTHESIS, or bind. It has no outputs and delays
+// nothing. The payload is copied only while the stream is stalled, so that a flowing or quiet stream costs next to
+// nothing.
 module stream_checker #(
   parameter int unsigned Width = 1     // of the payload
 ) (

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context cache: direct-mapped, read-only copies of context entries of BAR1's memory. Lookups are answered in order;
-// hits at one a cycle with two cycles of latency, a miss blocks the ones behind it until the entry has come.
-// An entry invalidated while it is being fetched is not kept (the waiting lookup gets the data read).
-// Invalidation empties the slot of its index, whichever entry is in it; lookups taken at that edge or later read anew.
+// hits at one a cycle with two cycles of latency, a miss blocks the ones behind it until the entry has come. An entry
+// invalidated while it is being fetched is not kept (the waiting lookup gets the data read). Invalidation empties the
+// slot of its index, whichever entry is in it; lookups taken at that edge or later read anew.
 //
-// Latency of a hit: taken at edge n, rsp_valid_o after edge n+1. A miss asks for the line after edge n+2 (later only if
-// an earlier answer has not been taken), and answers after the edge at which the last beat comes.
+// Latency of a hit: taken at edge n, rsp_valid_o after edge n+1. A miss asks for the line after edge n+1 too (later
+// if an earlier answer has not been taken), and answers after the edge at which the last beat comes.
 module ctx_cache #(
   parameter int unsigned Entries = 256,        // power of two
   parameter int unsigned IdxW = 10,
@@ -150,7 +150,7 @@ module ctx_cache #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) killed_q <= 1'b0;
-    else if (s1_miss) killed_q <= inval_s1;
+    else if (s1_miss) killed_q <= 1'b0;        // an invalidation at this edge comes before the read
     else if (state_q != Lookup && inval_s1) killed_q <= 1'b1;
   end
 

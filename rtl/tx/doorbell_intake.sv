@@ -2,11 +2,11 @@
 // Doorbell intake: takes send-queue doorbells and BlueFlame pushes, keeps each QP's producer index, and rings the
 // scheduler. Never refuses and never loses one: doorbells of one QP coalesce into its producer index.
 //
-// A BlueFlame piece goes into a small direct-mapped buffer (BfEntries, by the QPN's low bits). When the WQE is complete
-// (its DS field tells whether it is one or two pieces, which come in either order) the push counts as a doorbell. A
-// pushed WQE that was overwritten or is incomplete is simply not found later, and the fetch engine reads the ring copy
-// instead. A WQE of two pieces that loses its buffer entry to another QP between them rings all the same, from a FIFO
-// that the port's idle or non-ringing cycles drain; its other piece is then expected and dropped.
+// A BlueFlame piece goes into a small direct-mapped buffer (BfEntries, by the QPN's low bits). When the WQE is
+// complete (its DS field tells whether it is one or two pieces, which come in either order) the push counts as a
+// doorbell. A pushed WQE that was overwritten or is incomplete is simply not found later, and the fetch engine reads
+// the ring copy instead. A WQE of two pieces that loses its buffer entry to another QP between them rings all the
+// same, from a FIFO that the port's idle or non-ringing cycles drain; its other piece is then expected and dropped.
 //
 // Latency: a doorbell accepted at edge n rings at edge n+1. Throughput: one a cycle.
 module doorbell_intake #(
@@ -33,7 +33,7 @@ module doorbell_intake #(
   output logic bf_hit_o,
   output logic bf_miss_pushed_o,       // the entry belongs to this QP, but not to this WQE or not complete: fallback
   output logic [1023:0] bf_data_o,
-  // CmdQpModify: forget the QP's producer index (set to the new context's sq_ci by the fetch engine) and BlueFlame entry
+  // CmdQpModify: forget the QP's producer index (the fetch engine takes the context's sq_ci) and BlueFlame entry
   input  logic clear_i,
   input  logic [9:0] clear_qpn_i,
   // Observation
@@ -46,7 +46,7 @@ module doorbell_intake #(
   localparam int unsigned SlotW = $clog2(BfEntries);
   localparam int unsigned BfTagW = 27;           // {need1, index, qpn}
 
-  // ---- The doorbell at the port -------------------------------------------------------------------------------------
+  // ---- The doorbell at the port -----------------------------------------------------------------------------------
   rnic_pkg::doorbell_t db;
   logic sq, push0, push1, one_piece, too_long;
   logic [15:0] db_index;                         // of a piece 0: WQE index and size in 16 B units
@@ -64,8 +64,8 @@ module doorbell_intake #(
   assign too_long = db_ds > 8'd8;
   assign db_pi = sq ? db.value[15:0] : db_index + {9'd0, {1'b0, db_ds[7:2]} + {6'd0, db_ds[1:0] != 2'd0}};
 
-  // ---- Producer indices ---------------------------------------------------------------------------------------------
-  // Written with piece 0 already: an index never waits anywhere, so a later doorbell can't be overtaken by an older one.
+  // ---- Producer indices -------------------------------------------------------------------------------------------
+  // Written with piece 0 already: an index never waits, so an older one can't overwrite a newer one.
   logic [15:0] pi_mem [rnic_pkg::NumQp];
   logic [rnic_pkg::NumQp-1:0] pi_valid_q;
   logic [15:0] pi_q;
@@ -99,7 +99,7 @@ module doorbell_intake #(
     else if (pi_re_i) pi_valid_rd_q <= pi_valid_q[pi_qpn_i];
   end
 
-  // ---- BlueFlame buffer ---------------------------------------------------------------------------------------------
+  // ---- BlueFlame buffer -------------------------------------------------------------------------------------------
   // Of an entry: which pieces it has, and whether its data may be used (not dead). At one edge a clear acts first, then
   // a lookup, then a piece.
   logic [BfTagW-1:0] tag_mem [BfEntries];
@@ -228,7 +228,7 @@ module doorbell_intake #(
     end
   end
 
-  // ---- Rings --------------------------------------------------------------------------------------------------------
+  // ---- Rings ------------------------------------------------------------------------------------------------------
   // Late ones, of WQEs whose entry was taken between their pieces, with the producer index for the probe. Incomplete
   // entries and late rings together are never more than BfEntries, so the FIFO can't overflow.
   logic db_ring, late_valid, late_push, late_pop, late_room;

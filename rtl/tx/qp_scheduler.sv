@@ -3,9 +3,9 @@
 // release it is busy, and a doorbell in that time is remembered, so that no WQE is lost however the two meet.
 //
 // Per QP: busy (waiting or handed out) and again (rung since its last grant). Waiting QPs stand in one queue in the
-// order in which they came, new ones and returning ones alike, so a QP never waits for more than NumQp - 1 grants. The
-// queue is as deep as there are QPs and can't overflow; it has two banks, used in turn, because a new and a returning QP
-// can come at the same edge (the new one stands first).
+// order in which they came, new ones and returning ones alike, so a QP never waits for more than NumQp - 1 grants.
+// The queue is as deep as there are QPs and can't overflow; it has two banks, used in turn, because a new and a
+// returning QP can come at the same edge (the new one stands first).
 //
 // Latency: a ring or a release at edge n is granted from after edge n, when nothing else waits. One grant a cycle.
 module qp_scheduler (
@@ -32,7 +32,7 @@ module qp_scheduler (
   logic [rnic_pkg::NumQp-1:0] out_q;             // handed out
   logic [PtrW:0] num_busy_q;
 
-  // ---- Events of this cycle -----------------------------------------------------------------------------------------
+  // ---- Events of this cycle ---------------------------------------------------------------------------------------
   logic grant_valid_q;
   logic [9:0] grant_qpn_q;
   logic grant, ring_new, ring_busy, ring_released, back, done;
@@ -86,7 +86,7 @@ module qp_scheduler (
 
   assign idle_o = num_busy_q == '0;
 
-  // ---- Queue of waiting QPs, with the one to be granted in a register before it ---------------------------------------
+  // ---- Queue of waiting QPs, with the one to be granted in a register before it -----------------------------------
   logic [9:0] bank0_mem [rnic_pkg::NumQp/2];
   logic [9:0] bank1_mem [rnic_pkg::NumQp/2];
   logic [PtrW:0] wptr_q, rptr_q, wptr_b;

@@ -8,7 +8,7 @@
 // its place, and after a failed payload the QP's later descriptions are flushed. A message gets one report at most.
 //
 // Four header stages (hidden behind the payload read), then per beat: merge, fill, five of the ICRC, insert, FIFO. From
-// the first cycle with pay_valid_i to the acceptance of the last beat at mac_ready_i = 1: 12 edges for the three beats
+// the first cycle with pay_valid_i to the acceptance of the last beat at mac_ready_i = 1: 13 edges for the three beats
 // of a 64 B WRITE, and one more for each further beat.
 module tx_packetizer (
   input  logic clk_i,
@@ -484,7 +484,8 @@ module tx_packetizer (
 
   // ==== 9: output FIFO =============================================================================================
   logic out_wr_ready;
-  logic [OutW-1:0] out_word;
+  logic fifo_valid, fifo_ready;
+  logic [OutW-1:0] fifo_word, out_word;
   logic [$clog2(FifoDepth):0] out_fill;
   fifo #(
     .Width(OutW),
@@ -495,10 +496,24 @@ module tx_packetizer (
     .wr_valid_i(o_valid_q),
     .wr_ready_o(out_wr_ready),
     .wr_data_i(o_word_q),
-    .rd_valid_o(mac_valid_o),
-    .rd_ready_i(mac_ready_i),
-    .rd_data_o(out_word),
+    .rd_valid_o(fifo_valid),
+    .rd_ready_i(fifo_ready),
+    .rd_data_o(fifo_word),
     .fill_o(out_fill)
+  );
+
+  // ==== 10: output register, so that the MAC's pins do not hang on the FIFO's memory ==================================
+  stream_register #(
+    .Width(OutW)
+  ) u_out_reg (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i(fifo_valid),
+    .in_ready_o(fifo_ready),
+    .in_data_i(fifo_word),
+    .out_valid_o(mac_valid_o),
+    .out_ready_i(mac_ready_i),
+    .out_data_o(out_word)
   );
   assign mac_port_o = out_word[OutW-1 -: 3];
   assign mac_o = out_word[rnic_pkg::MacBeatW-1:0];

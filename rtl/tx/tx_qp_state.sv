@@ -2,8 +2,8 @@
 // On-chip transmit state of every QP (rnic_pkg::tx_state_t), with one valid and one error bit each. One reader (the
 // fetch engine) and one writer (the segmenter); the scheduler's one-job-per-QP rule keeps them apart.
 //
-// Read: strobe at edge n, data after edge n, as it was before that edge; it stays until the next read. Clear wins over a
-// write or an error of the same QP at the same edge, which belong to the QP's former life.
+// Read: strobe at edge n, data after edge n, as it was before that edge; it stays until the next read. Clear wins
+// over a write or an error of the same QP at the same edge, which belong to the QP's former life.
 module tx_qp_state (
   input  logic clk_i,
   input  logic rst_ni,

@@ -130,8 +130,10 @@ class Instants {
         case EventKind::kCqeIssue:
         case EventKind::kCqeVisible:
         case EventKind::kDmReq:
-        case EventKind::kDmRsp: continue;
-        default: by_packet_[key(e.nic, e.op)].events.push_back(&e);
+        case EventKind::kDmRsp:
+          continue;
+        default:
+          by_packet_[key(e.nic, e.op)].events.push_back(&e);
       }
     }
     for (auto& [k, p] : by_packet_) {
@@ -139,7 +141,8 @@ class Instants {
     }
   }
 
-  /// Those of a frame. Frames of one key come in order of time: each takes what lies before its end and is not taken yet.
+  /// Those of a frame. Frames of one key come in order of time: each takes what lies before its end and is not taken
+  /// yet.
   std::string of(const FrameRecord& f) {
     std::string text;
     const auto it = by_packet_.find(key(f.nic, f.op));
@@ -147,7 +150,8 @@ class Instants {
     Packet& p = it->second;
     for (; p.next < p.events.size() && p.events[p.next]->ps <= f.last_ps; ++p.next) {
       const Event& e = *p.events[p.next];
-      text += fmt::format("{}{} {} ns (cycle {})", text.empty() ? "" : ", ", event_name(e.kind), ns_text(e.ps), e.cycle);
+      text +=
+          fmt::format("{}{} {} ns (cycle {})", text.empty() ? "" : ", ", event_name(e.kind), ns_text(e.ps), e.cycle);
     }
     return text;
   }
@@ -166,7 +170,9 @@ class Instants {
 
 void write_pcapng(const std::string& path, const Recorder& rec, bool with_tlps) {
   std::ofstream out(path, std::ios::binary);
-  const auto put = [&](const std::string& block) { out.write(block.data(), static_cast<std::streamsize>(block.size())); };
+  const auto put = [&](const std::string& block) {
+    out.write(block.data(), static_cast<std::streamsize>(block.size()));
+  };
   put(section_header(rec));
 
   std::set<std::pair<unsigned, unsigned>> ports;
@@ -207,8 +213,8 @@ void write_pcapng(const std::string& path, const Recorder& rec, bool with_tlps) 
   for (const Item& i : items) {
     if (i.frame) {
       const FrameRecord& f = *i.frame;
-      std::string text = fmt::format("{}; first bit {} ns, last bit {} ns", describe(f.op), ns_text(f.first_ps),
-                                     ns_text(f.last_ps));
+      std::string text =
+          fmt::format("{}; first bit {} ns, last bit {} ns", describe(f.op), ns_text(f.first_ps), ns_text(f.last_ps));
       const std::string stages = instants.of(f);
       if (!stages.empty()) text += "; " + stages;
       put(packet(port_id.at({f.nic, f.port}), f.first_ps / 1000, f.bytes, text, kOutbound));

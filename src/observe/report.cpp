@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -37,11 +38,11 @@ code { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { margin: 8px 0 0; padding: 8px 12px; background: var(--back); border: 1px solid var(--line); border-radius: 4px;
   white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 .note { border-left: 4px solid var(--model); background: #fdf6ea; padding: 8px 14px; margin: 12px 0; max-width: none; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 10px; margin: 14px 0; }
+.cards { display: grid; grid-template-columns: repeat(4, 1fr); gap: 10px; margin: 14px 0; }
 .card { border: 1px solid var(--line); border-radius: 6px; padding: 9px 13px; }
 .card b { display: block; font-size: 21px; font-weight: 620; font-variant-numeric: tabular-nums; line-height: 1.25; }
 .card span { color: var(--soft); font-size: 13px; }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 22px; margin: 8px 0; font-size: 13.5px; }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0; font-size: 13px; }
 .legend i, td i { display: inline-block; width: 12px; height: 12px; border-radius: 2px; margin-right: 7px;
   vertical-align: -1px; }
 svg { display: block; width: 100%; height: auto; }
@@ -50,10 +51,12 @@ svg text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 .model { background: var(--model); fill: var(--model); } .link { background: var(--link); fill: var(--link); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
+table.list { width: auto; } .list th, .list td { padding-right: 26px; }
 th, td { text-align: left; vertical-align: top; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; color: var(--soft); border-bottom: 1.5px solid var(--soft); white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.w { white-space: nowrap; }
+td.k { padding-left: 26px; } td.k span { white-space: nowrap; }
 td.c { overflow-wrap: anywhere; font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 tr.stage td { background: var(--back); font-weight: 620; border-top: 1.5px solid var(--line); }
 tr.part td:first-child { padding-left: 18px; }
@@ -78,12 +81,23 @@ std::string esc(const std::string& s) {
   std::string out;
   for (const char c : s) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
     }
   }
   return out;
@@ -105,10 +119,14 @@ double rel(uint64_t ps, uint64_t t0) { return ps >= t0 ? ns(ps - t0) : -ns(t0 - 
 
 const char* share_name(Share s) {
   switch (s) {
-    case Share::kRtl: return "RTL";
-    case Share::kAlign: return "clock alignment";
-    case Share::kModel: return "model";
-    case Share::kLink: return "PCIe link";
+    case Share::kRtl:
+      return "RTL";
+    case Share::kAlign:
+      return "clock alignment";
+    case Share::kModel:
+      return "model";
+    case Share::kLink:
+      return "PCIe link";
   }
   return "";
 }
@@ -124,6 +142,12 @@ double tick_step(double range, int count) {
   return 10 * power;
 }
 int tick_digits(double step) { return std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))); }
+
+/// A difference with its sign.
+std::string signed_text(double v) {
+  const std::string s = trim(std::abs(v));
+  return s == "0" ? "0" : (v < 0 ? "\u2212" : "+") + s;
+}
 
 /// Width of text in a sans-serif face, on the safe side.
 double text_width(const std::string& s, double size) {
@@ -151,11 +175,18 @@ std::vector<Marker> markers_of(const StageTable& t) {
   return m;
 }
 
+/// End of the axis: all of the way to the first bit and the budget; later instants only while they leave that readable.
 double end_ns(const StageTable& t) {
-  double end = 1;
-  for (const Marker& m : markers_of(t)) end = std::max(end, m.at_ns);
-  for (const Stage& s : t.stages) end = std::max({end, rel(s.end_ps, t.t0_ps), s.budget_end_ns});
-  return end;
+  double core = std::max(1.0, rel(t.first_bit_ps, t.t0_ps));
+  for (const Stage& s : t.stages) {
+    core = std::max(core, s.budget_end_ns);
+    if (s.end_ps <= t.first_bit_ps) core = std::max(core, rel(s.end_ps, t.t0_ps));
+  }
+  double end = core;
+  for (const Marker& m : markers_of(t)) {
+    if (m.at_ns <= 3 * core) end = std::max(end, m.at_ns);
+  }
+  return end * 1.01;
 }
 
 std::string axis(double x0, double width, double top, double bottom, double end) {
@@ -171,18 +202,20 @@ std::string axis(double x0, double width, double top, double bottom, double end)
 }
 
 /// Bar split by share. What is too short to see is drawn a little wider.
-std::string share_bar(const Stage& s, uint64_t t0, double x0, double scale, double y, double h) {
+std::string share_bar(const Stage& s, uint64_t t0, double x0, double scale, double end, double y, double h) {
   std::string out;
   for (const StagePart& p : s.parts) {
-    const double x = x0 + rel(p.start_ps, t0) * scale;
-    const double w = std::max(0.8, ns(p.end_ps - p.start_ps) * scale);
+    const double from = rel(p.start_ps, t0), to = std::min(rel(p.end_ps, t0), end);
+    if (from >= end) continue;
+    const double x = x0 + from * scale;
+    const double w = std::max(0.8, (to - from) * scale);
     out += fmt::format("<rect class='{}' x='{:.2f}' y='{}' width='{:.2f}' height='{}'><title>{}: {} ns</title></rect>",
                        to_string(p.share), x, y, w, h, esc(p.what), trim(ns(p.end_ps - p.start_ps)));
     const std::string label = trim(ns(p.end_ps - p.start_ps), 1);
     if (text_width(label, 11) + 6 < w) {
-      out += fmt::format("<text x='{:.2f}' y='{:.1f}' text-anchor='middle' font-size='11' fill='{}'>{}</text>",
-                         x + w / 2, y + h / 2 + 4, p.share == Share::kAlign || p.share == Share::kModel ? "#1c2733" : "#fff",
-                         label);
+      out +=
+          fmt::format("<text x='{:.2f}' y='{:.1f}' text-anchor='middle' font-size='11' fill='{}'>{}</text>", x + w / 2,
+                      y + h / 2 + 4, p.share == Share::kAlign || p.share == Share::kModel ? "#1c2733" : "#fff", label);
     }
   }
   return out;
@@ -191,7 +224,7 @@ std::string share_bar(const Stage& s, uint64_t t0, double x0, double scale, doub
 std::string timeline(const StageTable& t) {
   constexpr double kWidth = 1150, kLeft = 104, kRight = 196, kRow = 48, kBar = 21, kLane = 17;
   const double width = kWidth - kLeft - kRight;
-  const double end = end_ns(t) * 1.01;
+  const double end = end_ns(t);
   const double scale = width / end;
 
   // Marker texts in lanes, each in the first one with room.
@@ -200,12 +233,15 @@ std::string timeline(const StageTable& t) {
     double from;
     size_t lane;
   };
-  const std::vector<Marker> markers = markers_of(t);
+  std::vector<Marker> markers = markers_of(t);
+  for (Marker& m : markers) {
+    if (m.at_ns > end) m.text += ", beyond the axis";
+  }
   std::vector<Placed> placed;
   std::vector<double> lane_end;
   for (const Marker& m : markers) {
     const double w = text_width(m.text, 12);
-    const double x = kLeft + m.at_ns * scale;
+    const double x = kLeft + std::min(m.at_ns, end) * scale;
     const double from = std::min(x + 5, kWidth - w - 2);
     size_t lane = 0;
     while (lane < lane_end.size() && lane_end[lane] + 10 > from) ++lane;
@@ -218,18 +254,20 @@ std::string timeline(const StageTable& t) {
   const double top = 6 + lanes * kLane;
   const double bottom = top + 8 + t.stages.size() * kRow;
 
-  std::string s = fmt::format(
-      "<figure><svg viewBox='0 0 {} {}' role='img' aria-label='Timeline of the stages against the budget'>", kWidth,
-      bottom + 40);
+  std::string s =
+      fmt::format("<figure><svg viewBox='0 0 {} {}' role='img' aria-label='Timeline of the stages against the budget'>",
+                  kWidth, bottom + 40);
   s += axis(kLeft, width, top, bottom, end);
   s += fmt::format("<text x='{}' y='{}' text-anchor='middle' font-size='12' fill='#5b6875'>ns from T0</text>",
                    kLeft + width / 2, bottom + 34);
   for (const Placed& p : placed) {
+    if (p.marker->at_ns > end) continue;
     const double x = kLeft + p.marker->at_ns * scale;
     const double y = 6 + p.lane * kLane;
-    s += fmt::format("<line x1='{0:.2f}' x2='{0:.2f}' y1='{1}' y2='{2}' stroke='{3}' stroke-width='1.2' "
-                     "stroke-dasharray='3 3'/>",
-                     x, y, bottom, p.marker->colour);
+    s += fmt::format(
+        "<line x1='{0:.2f}' x2='{0:.2f}' y1='{1}' y2='{2}' stroke='{3}' stroke-width='1.2' "
+        "stroke-dasharray='3 3'/>",
+        x, y, bottom, p.marker->colour);
   }
   // A text covers the lines behind it.
   for (const Placed& p : placed) {
@@ -242,21 +280,28 @@ std::string timeline(const StageTable& t) {
 
   double y = top + 8;
   for (const Stage& st : t.stages) {
-    const double x = kLeft + rel(st.start_ps, t.t0_ps) * scale;
-    const double w = std::max(1.5, ns(st.duration_ps()) * scale);
-    s += fmt::format("<text x='{}' y='{}' text-anchor='end' font-size='13.5' font-weight='600' fill='#1c2733'>{}</text>",
-                     kLeft - 10, y + 20, esc(st.name));
-    s += share_bar(st, t.t0_ps, kLeft, scale, y + 4, kBar);
-    s += fmt::format("<rect x='{:.2f}' y='{}' width='{:.2f}' height='{}' fill='none' stroke='#1c2733' "
-                     "stroke-width='0.6'/>",
-                     x, y + 4, w, kBar);
+    const double from = std::min(rel(st.start_ps, t.t0_ps), end), to = std::min(rel(st.end_ps, t.t0_ps), end);
+    s +=
+        fmt::format("<text x='{}' y='{}' text-anchor='end' font-size='13.5' font-weight='600' fill='#1c2733'>{}</text>",
+                    kLeft - 10, y + 20, esc(st.name));
+    s += share_bar(st, t.t0_ps, kLeft, scale, end, y + 4, kBar);
+    if (from < end) {
+      s += fmt::format(
+          "<rect x='{:.2f}' y='{}' width='{:.2f}' height='{}' fill='none' stroke='#1c2733' stroke-width='0.6'/>",
+          kLeft + from * scale, y + 4, std::max(1.5, (to - from) * scale), kBar);
+    }
+    if (rel(st.end_ps, t.t0_ps) > end) {  // goes on beyond the axis
+      s += fmt::format("<path d='M{0:.2f} {1}l9 {2}l-9 {2}z' fill='#1c2733'><title>goes on to {3} ns</title></path>",
+                       kLeft + width + 1, y + 4, kBar / 2, trim(rel(st.end_ps, t.t0_ps)));
+    }
     if (st.budget_end_ns > 0) {
       const double bx = kLeft + st.budget_start_ns * scale;
       const double bw = (st.budget_end_ns - st.budget_start_ns) * scale;
-      s += fmt::format("<rect x='{:.2f}' y='{}' width='{:.2f}' height='9' fill='#dfe5eb' stroke='#7d8a97' "
-                       "stroke-width='0.8'{}><title>document: {} to {} ns</title></rect>",
-                       bx, y + 29, bw, st.budget_ns > 0 ? "" : " stroke-dasharray='3 2'", trim(st.budget_start_ns),
-                       trim(st.budget_end_ns));
+      s += fmt::format(
+          "<rect x='{:.2f}' y='{}' width='{:.2f}' height='9' fill='#dfe5eb' stroke='#7d8a97' "
+          "stroke-width='0.8'{}><title>document: {} to {} ns</title></rect>",
+          bx, y + 29, bw, st.budget_ns > 0 ? "" : " stroke-dasharray='3 2'", trim(st.budget_start_ns),
+          trim(st.budget_end_ns));
     }
     const double tx = kLeft + width + 14;
     s += fmt::format("<text x='{}' y='{}' font-size='13.5' font-weight='600' fill='#1c2733'>{} ns</text>", tx, y + 19,
@@ -264,7 +309,7 @@ std::string timeline(const StageTable& t) {
     std::string budget;
     if (st.budget_ns > 0) {
       const double gap = ns(st.duration_ps()) - st.budget_ns;
-      budget = fmt::format("budget {} ({}{})", trim(st.budget_ns), gap < 0 ? "\u2212" : "+", trim(std::abs(gap)));
+      budget = fmt::format("budget {} ({})", trim(st.budget_ns), signed_text(gap));
     } else if (st.budget_end_ns > 0) {
       budget = fmt::format("window {}\u2013{}", trim(st.budget_start_ns), trim(st.budget_end_ns));
     }
@@ -281,11 +326,11 @@ std::string small_timelines(const std::vector<StageTable>& tables, size_t from) 
   const size_t to = std::min(tables.size(), from + kTimelines);
   double end = 1;
   for (size_t i = from; i < to; ++i) end = std::max(end, end_ns(tables[i]));
-  const double scale = width / (end * 1.01);
+  const double scale = width / end;
   const double bottom = 6 + (to - from) * kRow;
-  std::string s = fmt::format("<figure><svg viewBox='0 0 {} {}' role='img' aria-label='Further timelines'>", kWidth,
-                              bottom + 40);
-  s += axis(kLeft, width, 0, bottom, end * 1.01);
+  std::string s =
+      fmt::format("<figure><svg viewBox='0 0 {} {}' role='img' aria-label='Further timelines'>", kWidth, bottom + 40);
+  s += axis(kLeft, width, 0, bottom, end);
   s += fmt::format("<text x='{}' y='{}' text-anchor='middle' font-size='12' fill='#5b6875'>ns from T0</text>",
                    kLeft + width / 2, bottom + 34);
   double y = 6;
@@ -295,9 +340,9 @@ std::string small_timelines(const std::vector<StageTable>& tables, size_t from) 
                      kLeft - 10, y + 14, t.nic, t.qpn, t.wqe);
     for (const Stage& st : t.stages) {
       if (st.name == "CQE write") continue;
-      s += share_bar(st, t.t0_ps, kLeft, scale, y + 2, 15);
+      s += share_bar(st, t.t0_ps, kLeft, scale, end, y + 2, 15);
       s += fmt::format("<line x1='{0:.2f}' x2='{0:.2f}' y1='{1}' y2='{2}' stroke='#1c2733'/>",
-                       kLeft + rel(st.end_ps, t.t0_ps) * scale, y, y + 19);
+                       kLeft + std::min(rel(st.end_ps, t.t0_ps), end) * scale, y, y + 19);
     }
     s += fmt::format("<text x='{}' y='{}' font-size='12' fill='#1c2733'>first bit {} ns</text>", kLeft + width + 14,
                      y + 14, trim(rel(t.first_bit_ps, t.t0_ps)));
@@ -310,8 +355,8 @@ std::string small_timelines(const std::vector<StageTable>& tables, size_t from) 
 
 std::string legend() {
   std::string s = "<div class='legend'>";
-  const std::array<const char*, 4> help{"whole clock cycles of the RTL", "waiting for the edge that sees an arrival",
-                                        "latency of a model", "serialization and flight on PCIe"};
+  const std::array<const char*, 4> help{"whole clock cycles", "wait for the next edge", "latencies of models",
+                                        "serialization and flight"};
   for (size_t i = 0; i < kShares.size(); ++i) {
     s += fmt::format("<span><i class='{}'></i>{}: {}</span>", to_string(kShares[i]), share_name(kShares[i]), help[i]);
   }
@@ -329,8 +374,8 @@ std::string key_text(const std::string& key, const Profile* p) {
   for (const KeyInfo& k : profile_schema()) {
     if (k.name == key && k.unit != "1" && k.unit != "text") unit = " " + k.unit;
   }
-  return fmt::format("<span title='{}'>{} = {}{} <span class='soft'>({})</span></span>", esc(it->second.source), esc(key),
-                     esc(value), esc(unit), esc(it->second.kind));
+  return fmt::format("<span title='{}'>{} = {}{} <span class='soft'>({})</span></span>", esc(it->second.source),
+                     esc(key), esc(value), esc(unit), esc(it->second.kind));
 }
 
 std::string cards(const StageTable& t) {
@@ -356,28 +401,29 @@ std::string cards(const StageTable& t) {
 
 std::string stage_table(const StageTable& t, const Profile* p) {
   std::string s =
-      "<div class='scroll'><table><thead><tr><th>Stage, part</th><th>Share</th><th class='n'>Start ns</th>"
+      "<div class='scroll'><table><thead><tr><th style='width:29%'>Stage, part</th><th>Share</th><th class='n'>Start "
+      "ns</th>"
       "<th class='n'>End ns</th><th class='n'>Duration ns</th><th class='n'>Cycles</th><th class='n'>Budget ns</th>"
-      "<th class='n'>Gap ns</th><th>Profile keys</th></tr></thead><tbody>\n";
+      "<th class='n'>Gap ns</th><th style='width:22%'></th></tr></thead><tbody>\n";
   for (const Stage& st : t.stages) {
     std::string budget, gap;
     if (st.budget_ns > 0) {
       const double g = ns(st.duration_ps()) - st.budget_ns;
       budget = trim(st.budget_ns);
-      gap = fmt::format("<span class='{}'>{}{}</span>", g > 0 ? "over" : "under", g < 0 ? "\u2212" : "+",
-                        trim(std::abs(g)));
+      gap = fmt::format("<span class='{}'>{}</span>", g > 0 ? "over" : "under", signed_text(g));
     }
     s += fmt::format(
         "<tr class='stage'><td>{}</td><td></td><td class='n'>{:.3f}</td><td class='n'>{:.3f}</td>"
-        "<td class='n'>{:.3f}</td><td class='n'>{}\u2013{}</td><td class='n'>{}</td><td class='n'>{}</td><td></td></tr>\n",
+        "<td class='n'>{:.3f}</td><td class='n'>{}\u2013{}</td><td class='n'>{}</td><td "
+        "class='n'>{}</td><td></td></tr>\n",
         esc(st.name), rel(st.start_ps, t.t0_ps), rel(st.end_ps, t.t0_ps), ns(st.duration_ps()), st.start_cycle,
         st.end_cycle, budget, gap);
     for (const StagePart& x : st.parts) {
       std::string keys;
-      for (const std::string& k : x.keys) keys += (keys.empty() ? "" : "<br>") + key_text(k, p);
+      for (const std::string& k : x.keys) keys += (keys.empty() ? "" : ", ") + key_text(k, p);
       s += fmt::format(
           "<tr class='part'><td>{}</td><td class='w'><i class='{}'></i>{}</td><td class='n'>{:.3f}</td>"
-          "<td class='n'>{:.3f}</td><td class='n'>{:.3f}</td><td></td><td></td><td></td><td>{}</td></tr>\n",
+          "<td class='n'>{:.3f}</td><td class='n'>{:.3f}</td><td class='k' colspan='4'>{}</td></tr>\n",
           esc(x.what), to_string(x.share), share_name(x.share), rel(x.start_ps, t.t0_ps), rel(x.end_ps, t.t0_ps),
           ns(x.end_ps - x.start_ps), keys);
     }
@@ -400,10 +446,10 @@ std::string histogram(const std::string& name, std::vector<double> v) {
   v.erase(std::remove_if(v.begin(), v.end(), [](double x) { return !std::isfinite(x); }), v.end());
   if (v.empty()) return s + "<p class='soft'>No samples.</p></figure>\n";
   std::sort(v.begin(), v.end());
-  s += fmt::format("<p class='soft'>n {} &middot; min {} &middot; P50 {} &middot; P99 {} &middot; P999 {} &middot; max {} "
-                   "ns</p>",
-                   v.size(), trim(v.front()), percentile(v, 0.5), percentile(v, 0.99), percentile(v, 0.999),
-                   trim(v.back()));
+  s += fmt::format(
+      "<p class='soft'>n {} &middot; min {} &middot; P50 {} &middot; P99 {} &middot; P999 {} &middot; max {} "
+      "ns</p>",
+      v.size(), trim(v.front()), percentile(v, 0.5), percentile(v, 0.99), percentile(v, 0.999), trim(v.back()));
   // Freedman and Diaconis' rule, within limits; one value alone gets a bin of 1 ns.
   double low = v.front(), high = v.back();
   size_t bins = 1;
@@ -426,22 +472,25 @@ std::string histogram(const std::string& name, std::vector<double> v) {
   const double ystep = std::max(1.0, tick_step(most, 4));
   for (double y = 0; y <= most; y += ystep) {
     const double py = kTop + h - y / most * h;
-    s += fmt::format("<line x1='{}' x2='{}' y1='{:.2f}' y2='{:.2f}' stroke='#e3e8ed'/><text x='{}' y='{:.2f}' "
-                     "text-anchor='end' font-size='11.5' fill='#5b6875'>{}</text>",
-                     kLeft, kWidth - kRight, py, py, kLeft - 6, py + 4, trim(y, 0));
+    s += fmt::format(
+        "<line x1='{}' x2='{}' y1='{:.2f}' y2='{:.2f}' stroke='#e3e8ed'/><text x='{}' y='{:.2f}' "
+        "text-anchor='end' font-size='11.5' fill='#5b6875'>{}</text>",
+        kLeft, kWidth - kRight, py, py, kLeft - 6, py + 4, trim(y, 0));
   }
   for (size_t i = 0; i < bins; ++i) {
     if (count[i] == 0) continue;
     const double bw = w / static_cast<double>(bins);
     const double bh = std::max(1.0, static_cast<double>(count[i]) / most * h);
     const double shown = std::min(bw, bins == 1 ? 60.0 : bw);
-    s += fmt::format("<rect x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}' fill='#1f6fb2'><title>{} to {} ns: "
-                     "{}</title></rect>",
-                     kLeft + static_cast<double>(i) * bw + (bw - shown) / 2 + 0.5, kTop + h - bh,
-                     std::max(0.5, shown - 1), bh, trim(low + (high - low) * static_cast<double>(i) / bins),
-                     trim(low + (high - low) * static_cast<double>(i + 1) / bins), count[i]);
+    s += fmt::format(
+        "<rect x='{:.2f}' y='{:.2f}' width='{:.2f}' height='{:.2f}' fill='#1f6fb2'><title>{} to {} ns: "
+        "{}</title></rect>",
+        kLeft + static_cast<double>(i) * bw + (bw - shown) / 2 + 0.5, kTop + h - bh, std::max(0.5, shown - 1), bh,
+        trim(low + (high - low) * static_cast<double>(i) / bins),
+        trim(low + (high - low) * static_cast<double>(i + 1) / bins), count[i]);
   }
-  s += fmt::format("<line x1='{}' x2='{}' y1='{}' y2='{}' stroke='#5b6875'/>", kLeft, kWidth - kRight, kTop + h, kTop + h);
+  s += fmt::format("<line x1='{}' x2='{}' y1='{}' y2='{}' stroke='#5b6875'/>", kLeft, kWidth - kRight, kTop + h,
+                   kTop + h);
   const double step = tick_step(high - low, 5);
   double last_end = -1;
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-6; ++i) {
@@ -459,7 +508,8 @@ std::string histogram(const std::string& name, std::vector<double> v) {
   return s + "</svg></figure>\n";
 }
 
-// ---- Lists ------------------------------------------------------------------------------------------------------------
+// ---- Lists
+// ------------------------------------------------------------------------------------------------------------
 
 /// Name of the RoCEv2 opcode of a frame, or "".
 std::string bth_name(const std::vector<uint8_t>& b) {
@@ -468,18 +518,22 @@ std::string bth_name(const std::vector<uint8_t>& b) {
   if (half(at) == 0x8100) at += 4;
   const int type = half(at);
   at += 2;
-  if (type == 0x0800 && at < b.size()) at += (b[at] & 15u) * 4;
-  else if (type == 0x86dd) at += 40;
-  else return "";
+  if (type == 0x0800 && at < b.size())
+    at += (b[at] & 15u) * 4;
+  else if (type == 0x86dd)
+    at += 40;
+  else
+    return "";
   if (half(at + 2) != 4791) return "";
   at += 8;
   if (at >= b.size()) return "";
   static const char* const kTransport[] = {"RC", "UC", "RD", "UD"};
   static const char* const kOperation[] = {
-      "SEND_FIRST", "SEND_MIDDLE", "SEND_LAST", "SEND_LAST_IMM", "SEND_ONLY", "SEND_ONLY_IMM", "WRITE_FIRST",
-      "WRITE_MIDDLE", "WRITE_LAST", "WRITE_LAST_IMM", "WRITE_ONLY", "WRITE_ONLY_IMM", "READ_REQUEST",
-      "READ_RESPONSE_FIRST", "READ_RESPONSE_MIDDLE", "READ_RESPONSE_LAST", "READ_RESPONSE_ONLY", "ACKNOWLEDGE",
-      "ATOMIC_ACKNOWLEDGE", "CMP_SWAP", "FETCH_ADD"};
+      "SEND_FIRST",         "SEND_MIDDLE",        "SEND_LAST",    "SEND_LAST_IMM",       "SEND_ONLY",
+      "SEND_ONLY_IMM",      "WRITE_FIRST",        "WRITE_MIDDLE", "WRITE_LAST",          "WRITE_LAST_IMM",
+      "WRITE_ONLY",         "WRITE_ONLY_IMM",     "READ_REQUEST", "READ_RESPONSE_FIRST", "READ_RESPONSE_MIDDLE",
+      "READ_RESPONSE_LAST", "READ_RESPONSE_ONLY", "ACKNOWLEDGE",  "ATOMIC_ACKNOWLEDGE",  "CMP_SWAP",
+      "FETCH_ADD"};
   const unsigned transport = b[at] >> 5, operation = b[at] & 31;
   if (b[at] == 0x81) return "CNP";
   if (transport > 3 || operation >= std::size(kOperation)) return fmt::format("opcode {:#04x}", b[at]);
@@ -500,14 +554,16 @@ std::string frames(const Recorder& r) {
   const uint64_t all = r.frames.size() + r.frames_dropped;
   if (all == 0) return s + "<p class='soft'>None.</p>\n";
   s += more(all, "frames; all recorded ones are in capture.pcapng");
-  s += "<div class='scroll'><table><thead><tr><th class='n'>First bit ns</th><th class='n'>Last bit ns</th><th>Port</th>"
+  s += "<div class='scroll'><table class='list'><thead><tr><th class='n'>First bit ns</th><th class='n'>Last bit "
+       "ns</th><th>Port</th>"
        "<th>Packet</th><th class='n'>Bytes</th><th class='n'>QPN</th><th class='n'>WQE</th>"
        "<th class='n'>PSN (&#9632; last)</th></tr></thead><tbody>\n";
   for (size_t i = 0; i < std::min(kListed, r.frames.size()); ++i) {
     const FrameRecord& f = r.frames[i];
-    s += fmt::format("<tr><td class='n'>{:.3f}</td><td class='n'>{:.3f}</td><td>nic{}/port{}</td><td>{}</td>"
-                     "<td class='n'>{}</td>{}</tr>\n",
-                     ns(f.first_ps), ns(f.last_ps), f.nic, f.port, esc(bth_name(f.bytes)), f.bytes.size(), op_cells(f.op));
+    s += fmt::format(
+        "<tr><td class='n'>{:.3f}</td><td class='n'>{:.3f}</td><td>nic{}/port{}</td><td>{}</td>"
+        "<td class='n'>{}</td>{}</tr>\n",
+        ns(f.first_ps), ns(f.last_ps), f.nic, f.port, esc(bth_name(f.bytes)), f.bytes.size(), op_cells(f.op));
   }
   return s + "</tbody></table></div>\n";
 }
@@ -517,25 +573,33 @@ std::string tlps(const Recorder& r) {
   const uint64_t all = r.tlps.size() + r.tlps_dropped;
   if (all == 0) return s + "<p class='soft'>None recorded.</p>\n";
   s += more(all, "TLPs; all recorded ones are in tlp.log");
-  s += "<div class='scroll'><table><thead><tr><th class='n'>Time ns</th><th>NIC</th><th>Direction</th><th>TLP</th>"
-       "<th class='n'>Payload B</th><th class='n'>QPN</th><th class='n'>WQE</th><th class='n'>PSN</th></tr></thead><tbody>\n";
+  s += "<div class='scroll'><table class='list'><thead><tr><th class='n'>Time "
+       "ns</th><th>NIC</th><th>Direction</th><th>TLP</th>"
+       "<th class='n'>Payload B</th><th class='n'>QPN</th><th class='n'>WQE</th><th "
+       "class='n'>PSN</th></tr></thead><tbody>\n";
   for (size_t i = 0; i < std::min(kListed, r.tlps.size()); ++i) {
     const RecordedTlp& t = r.tlps[i];
-    s += fmt::format("<tr><td class='n'>{:.3f}</td><td>nic{}</td><td class='w'>{}</td><td class='c'>{}</td>"
-                     "<td class='n'>{}</td>{}</tr>\n",
-                     ns(t.ps), t.nic, t.from_nic ? "&rarr; from NIC" : "&larr; to NIC", esc(t.tlp.describe()),
-                     t.tlp.data.size(), op_cells(t.tlp.op));
+    s += fmt::format(
+        "<tr><td class='n'>{:.3f}</td><td>nic{}</td><td class='w'>{}</td><td class='c'>{}</td>"
+        "<td class='n'>{}</td>{}</tr>\n",
+        ns(t.ps), t.nic, t.from_nic ? "&rarr; from NIC" : "&larr; to NIC", esc(t.tlp.describe()), t.tlp.data.size(),
+        op_cells(t.tlp.op));
   }
   return s + "</tbody></table></div>\n";
 }
 
 const char* error_name(unsigned kind) {
   switch (static_cast<regs::EventKind>(kind)) {
-    case regs::EventKind::kDbInvalid: return "doorbell for a QP that is not ready to send";
-    case regs::EventKind::kWqeError: return "error CQE written";
-    case regs::EventKind::kCqOverrun: return "CQE dropped: the ring is full";
-    case regs::EventKind::kCqInvalid: return "CQE dropped: no such CQ";
-    case regs::EventKind::kMmio: return "MMIO request refused";
+    case regs::EventKind::kDbInvalid:
+      return "doorbell for a QP that is not ready to send";
+    case regs::EventKind::kWqeError:
+      return "error CQE written";
+    case regs::EventKind::kCqOverrun:
+      return "CQE dropped: the ring is full";
+    case regs::EventKind::kCqInvalid:
+      return "CQE dropped: no such CQ";
+    case regs::EventKind::kMmio:
+      return "MMIO request refused";
   }
   return "unknown";
 }
@@ -544,16 +608,18 @@ std::string errors(const Recorder& r) {
   std::string s = "<h2>Error log</h2>\n";
   if (r.errors.empty()) return s + "<p class='soft'>No errors.</p>\n";
   s += more(r.errors.size(), "errors");
-  s += "<div class='scroll'><table><thead><tr><th class='n'>Time ns</th><th>NIC</th><th>What</th>"
-       "<th class='n'>QPN or CQN</th><th class='n'>WQE</th><th class='n'>Syndrome</th><th class='n'>Vendor</th></tr></thead>"
+  s += "<div class='scroll'><table class='list'><thead><tr><th class='n'>Time ns</th><th>NIC</th><th>What</th>"
+       "<th class='n'>QPN or CQN</th><th class='n'>WQE</th><th class='n'>Syndrome</th><th "
+       "class='n'>Vendor</th></tr></thead>"
        "<tbody>\n";
   for (size_t i = 0; i < std::min(kListed, r.errors.size()); ++i) {
     const ErrorRecord& e = r.errors[i];
-    s += fmt::format("<tr><td class='n'>{:.3f}</td><td>nic{}</td><td>{}</td><td class='n'>{}</td><td class='n'>{}</td>"
-                     "<td class='n'>{:#04x}</td><td class='n'>{:#04x}</td></tr>\n",
-                     ns(e.ps), e.nic, error_name(e.event.kind), static_cast<unsigned>(e.event.index),
-                     static_cast<unsigned>(e.event.wqe), static_cast<unsigned>(e.event.syndrome),
-                     static_cast<unsigned>(e.event.vendor));
+    s += fmt::format(
+        "<tr><td class='n'>{:.3f}</td><td>nic{}</td><td>{}</td><td class='n'>{}</td><td class='n'>{}</td>"
+        "<td class='n'>{:#04x}</td><td class='n'>{:#04x}</td></tr>\n",
+        ns(e.ps), e.nic, error_name(e.event.kind), static_cast<unsigned>(e.event.index),
+        static_cast<unsigned>(e.event.wqe), static_cast<unsigned>(e.event.syndrome),
+        static_cast<unsigned>(e.event.vendor));
   }
   return s + "</tbody></table></div>\n";
 }
@@ -596,27 +662,30 @@ std::string summary(const nlohmann::json& result) {
     }
   }
   if (rows.empty()) return "";
-  return "<h2>Result</h2>\n<table><thead><tr><th>Name</th><th>Value</th></tr></thead><tbody>\n" + rows +
+  return "<h2>Result</h2>\n<table class='list'><thead><tr><th>Name</th><th>Value</th></tr></thead><tbody>\n" + rows +
          "</tbody></table>\n";
 }
 
 std::string profile_table(const Profile& p, const std::set<std::string>& used) {
   std::string s = "<h2>Profile keys and their sources</h2>\n";
-  if (!used.empty()) s += "<p class='soft'>&#9679; part of the first timeline.</p>\n";
+  if (!used.empty()) s += "<p class='soft'>&#9679; named in the first timeline.</p>\n";
   s += "<div class='scroll'><table><thead><tr><th></th><th>Key</th><th class='n'>Value</th><th>Unit</th>"
        "<th class='n'>Range</th><th>Kind</th><th>Source</th></tr></thead><tbody>\n";
-  for (const auto& [key, v] : p.entries()) {
-    std::string value, unit;
-    if (const auto* d = std::get_if<double>(&v.value)) value = trim(*d);
-    if (const auto* t = std::get_if<std::string>(&v.value)) value = *t;
-    for (const KeyInfo& k : profile_schema()) {
-      if (k.name == key) unit = k.unit == "1" || k.unit == "text" ? "" : k.unit;
+  for (const bool shown : {true, false}) {
+    for (const auto& [key, v] : p.entries()) {
+      if ((used.count(key) != 0) != shown) continue;
+      std::string value, unit;
+      if (const auto* d = std::get_if<double>(&v.value)) value = trim(*d);
+      if (const auto* t = std::get_if<std::string>(&v.value)) value = *t;
+      for (const KeyInfo& k : profile_schema()) {
+        if (k.name == key) unit = k.unit == "1" || k.unit == "text" ? "" : k.unit;
+      }
+      const std::string range = v.lo != 0 || v.hi != 0 ? trim(v.lo) + "\u2013" + trim(v.hi) : "";
+      s += fmt::format(
+          "<tr><td>{}</td><td class='w'>{}</td><td class='n'>{}</td><td>{}</td><td class='n'>{}</td>"
+          "<td>{}</td><td>{}</td></tr>\n",
+          shown ? "&#9679;" : "", esc(key), esc(value), esc(unit), range, esc(v.kind), esc(v.source));
     }
-    const std::string range = v.lo != 0 || v.hi != 0 ? trim(v.lo) + "\u2013" + trim(v.hi) : "";
-    s += fmt::format("<tr><td>{}</td><td class='w'>{}</td><td class='n'>{}</td><td>{}</td><td class='n'>{}</td>"
-                     "<td>{}</td><td>{}</td></tr>\n",
-                     used.count(key) ? "&#9679;" : "", esc(key), esc(value), esc(unit), range, esc(v.kind),
-                     esc(v.source));
   }
   return s + "</tbody></table></div>\n";
 }
@@ -628,14 +697,16 @@ std::string head(const ReportInput& in) {
   }
   if (!in.command.empty()) s += fmt::format("<pre>{}</pre>\n", esc(in.command));
   s += "</header>\n";
-  if (in.profile) {
-    size_t fitted = 0;
-    for (const auto& [key, v] : in.profile->entries()) fitted += v.kind == "fitted";
-    if (fitted != 0 && in.profile->description().find("by construction") == std::string::npos) {
-      s += fmt::format("<p class='note'>{} key{} of this profile {} fitted to the document: where a figure agrees with it, "
-                       "it does so by construction.</p>\n",
-                       fitted, fitted == 1 ? "" : "s", fitted == 1 ? "is" : "are");
+  if (in.profile && !in.profile->fit_note().empty()) {
+    std::string note = in.profile->fit_note();
+    note[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(note[0])));
+    s += fmt::format("<p class='note'>{}.", esc(note));
+    if (!in.profile->targets().empty()) {
+      s += " Targets: ";
+      for (size_t i = 0; i < in.profile->targets().size(); ++i) s += (i ? "; " : "") + esc(in.profile->targets()[i]);
+      s += ".";
     }
+    s += "</p>\n";
   }
   return s;
 }
@@ -645,7 +716,8 @@ std::string head(const ReportInput& in) {
 void write_report(const std::string& path, const ReportInput& in) {
   std::string s = fmt::format(
       "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
-      "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<title>{}</title>\n<style>{}</style></head>\n"
+      "<meta name='viewport' content='width=device-width, "
+      "initial-scale=1'>\n<title>{}</title>\n<style>{}</style></head>\n"
       "<body><main>\n",
       esc(in.title), kStyle);
   s += head(in);
@@ -656,9 +728,10 @@ void write_report(const std::string& path, const ReportInput& in) {
     for (const Stage& st : t.stages) {
       for (const StagePart& p : st.parts) used.insert(p.keys.begin(), p.keys.end());
     }
-    s += fmt::format("<h2>Timeline: NIC {}, QP {}, WQE {}</h2>\n<p class='soft'>From the measured handshakes; T0 is "
-                     "{} ns of simulated time. Beneath each stage the document's budget.</p>\n",
-                     t.nic, t.qpn, t.wqe, trim(ns(t.t0_ps)));
+    s += fmt::format(
+        "<h2>Timeline: NIC {}, QP {}, WQE {}</h2>\n<p class='soft'>From the measured handshakes; T0 is "
+        "{} ns of simulated time. Beneath each stage the document's budget.</p>\n",
+        t.nic, t.qpn, t.wqe, trim(ns(t.t0_ps)));
     s += cards(t) + legend() + timeline(t);
     s += "<h2>Stages</h2>\n" + stage_table(t, in.profile);
     if (in.tables.size() > 1) s += "<h2>Further messages</h2>\n" + small_timelines(in.tables, 1);

@@ -44,23 +44,24 @@ nlohmann::json to_json(const StageTable& t, const Profile& p) {
                    {"doorbell_to_last_bit_ns", ns(t.last_bit_ps - t.t0_ps)},
                    {"stages", nlohmann::json::array()}};
   for (const Stage& s : t.stages) {
-    nlohmann::json js{{"name", s.name},
-                      {"start_ps", s.start_ps},
-                      {"end_ps", s.end_ps},
-                      {"start_ns", ns(s.start_ps - t.t0_ps)},
-                      {"end_ns", ns(s.end_ps - t.t0_ps)},
-                      {"duration_ns", ns(s.duration_ps())},
-                      {"start_cycle", s.start_cycle},
-                      {"end_cycle", s.end_cycle},
-                      {"rtl_ns", ns(s.share_ps(Share::kRtl))},
-                      {"align_ns", ns(s.share_ps(Share::kAlign))},
-                      {"model_ns", ns(s.share_ps(Share::kModel))},
-                      {"link_ns", ns(s.share_ps(Share::kLink))},
-                      {"budget_ns", s.budget_ns > 0 ? nlohmann::json(s.budget_ns) : nlohmann::json()},
-                      {"gap_ns", s.budget_ns > 0 ? nlohmann::json(ns(s.duration_ps()) - s.budget_ns) : nlohmann::json()},
-                      {"budget_start_ns", s.budget_start_ns},
-                      {"budget_end_ns", s.budget_end_ns},
-                      {"parts", nlohmann::json::array()}};
+    nlohmann::json js{
+        {"name", s.name},
+        {"start_ps", s.start_ps},
+        {"end_ps", s.end_ps},
+        {"start_ns", ns(s.start_ps - t.t0_ps)},
+        {"end_ns", ns(s.end_ps - t.t0_ps)},
+        {"duration_ns", ns(s.duration_ps())},
+        {"start_cycle", s.start_cycle},
+        {"end_cycle", s.end_cycle},
+        {"rtl_ns", ns(s.share_ps(Share::kRtl))},
+        {"align_ns", ns(s.share_ps(Share::kAlign))},
+        {"model_ns", ns(s.share_ps(Share::kModel))},
+        {"link_ns", ns(s.share_ps(Share::kLink))},
+        {"budget_ns", s.budget_ns > 0 ? nlohmann::json(s.budget_ns) : nlohmann::json()},
+        {"gap_ns", s.budget_ns > 0 ? nlohmann::json(ns(s.duration_ps()) - s.budget_ns) : nlohmann::json()},
+        {"budget_start_ns", s.budget_start_ns},
+        {"budget_end_ns", s.budget_end_ns},
+        {"parts", nlohmann::json::array()}};
     for (const StagePart& x : s.parts) {
       nlohmann::json keys = nlohmann::json::array();
       for (const std::string& k : x.keys) keys.push_back(key_json(k, p));

@@ -15,10 +15,18 @@ namespace {
 
 const std::vector<std::string> kBarKeys{"bar.decode_latency"};
 const std::vector<std::string> kDevmemKeys{"devmem.read_latency"};
-// An event does not tell which memory a read went to, so both ways are named.
-const std::vector<std::string> kReadLinkKeys{"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency",
-                                             "pcie.hub_host_latency", "pcie.generation",       "pcie.lanes"};
-const std::vector<std::string> kReadKeys{"gpu.read_latency", "host.read_latency"};
+// An event does not tell which memory a read went to.
+struct ReadKeys {
+  std::vector<std::string> link, memory;
+};
+const ReadKeys kEitherKeys{{"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency",
+                            "pcie.hub_host_latency", "pcie.generation", "pcie.lanes"},
+                           {"gpu.read_latency", "host.read_latency"}};
+const ReadKeys kGpuKeys{
+    {"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency", "pcie.generation", "pcie.lanes"},
+    {"gpu.read_latency"}};
+const ReadKeys kHostKeys{{"pcie.nic_link_latency", "pcie.hub_host_latency", "pcie.generation", "pcie.lanes"},
+                         {"host.read_latency"}};
 const std::vector<std::string> kMacKeys{"mac.tx_latency"};
 const std::vector<std::string> kCqeLinkKeys{"pcie.nic_link_latency", "pcie.hub_host_latency", "pcie.generation",
                                             "pcie.lanes"};
@@ -48,12 +56,10 @@ class Builder {
     const Event& wqe = need(EventKind::kWqe, first(EventKind::kWqe, mine()));
     const uint64_t wqe_ps = wqe.ps;
     const Event& db = need(EventKind::kDb, first(EventKind::kDb, [&](const Event& e) {
-      return e.op.qpn == qpn_ && covers(e.op.wqe, wqe_) && e.ps <= wqe_ps;
-    }));
+                             return e.op.qpn == qpn_ && covers(e.op.wqe, wqe_) && e.ps <= wqe_ps;
+                           }));
     // The doorbell that was taken at kDb: the latest one at the pins before it that carries the same producer index.
-    const auto same_pi = [&](const Event& e) {
-      return e.op.qpn == qpn_ && e.op.wqe == db.op.wqe && e.ps < db.ps;
-    };
+    const auto same_pi = [&](const Event& e) { return e.op.qpn == qpn_ && e.op.wqe == db.op.wqe && e.ps < db.ps; };
     const Event& pins = need(EventKind::kDbPins, last(EventKind::kDbPins, same_pi));
     t.t0_ps = pins.ps;
     if (const Event* store = last(EventKind::kDbStore, [&](const Event& e) { return same_pi(e) && e.ps <= pins.ps; })) {
@@ -68,12 +74,11 @@ class Builder {
     const auto own = [&](const Event& e) { return mine()(e) && e.ps >= wqe_ps && e.ps < until_; };
     const Event& mac = need(EventKind::kMac, first(EventKind::kMac, own));
     const auto packet = [&](const Event& e) { return own(e) && e.op.psn == mac.op.psn; };
-    const Event& mac_last =
-        need(EventKind::kMac, first(EventKind::kMac, [&](const Event& e) { return own(e) && e.op.last; }), "last packet");
+    const Event& mac_last = need(
+        EventKind::kMac, first(EventKind::kMac, [&](const Event& e) { return own(e) && e.op.last; }), "last packet");
     const auto last_packet = [&](const Event& e) { return own(e) && e.op.psn == mac_last.op.psn; };
     const Event& wire_first = need(EventKind::kWireFirst, first(EventKind::kWireFirst, packet));
-    const Event& wire_last =
-        need(EventKind::kWireLast, first(EventKind::kWireLast, last_packet), "last packet");
+    const Event& wire_last = need(EventKind::kWireLast, first(EventKind::kWireLast, last_packet), "last packet");
     t.first_bit_ps = wire_first.ps;
     t.last_bit_ps = wire_last.ps;
 
@@ -91,8 +96,7 @@ class Builder {
 
     if (const Event* cqe = first(EventKind::kCqeIssue, own)) {
       t.cqe_issued_ps = cqe->ps;
-      const Event* visible =
-          first(EventKind::kCqeVisible, [&](const Event& e) { return own(e) && e.ps >= cqe->ps; });
+      const Event* visible = first(EventKind::kCqeVisible, [&](const Event& e) { return own(e) && e.ps >= cqe->ps; });
       if (visible) t.cqe_visible_ps = visible->ps;
       t.stages.push_back(cqe_write(std::min(mac_last.ps, cqe->ps), cqe->ps, t.cqe_visible_ps));
     }
@@ -120,8 +124,8 @@ class Builder {
   }
   const Event& need(EventKind kind, const Event* e, const char* of = nullptr) const {
     if (!e) {
-      throw SimError(fmt::format("stage table of NIC {}, QP {}, WQE {}: the instant '{}'{} was not reported", nic_, qpn_,
-                                 wqe_, event_name(kind), of ? fmt::format(" of the {}", of) : ""));
+      throw SimError(fmt::format("stage table of NIC {}, QP {}, WQE {}: the instant '{}'{} was not reported", nic_,
+                                 qpn_, wqe_, event_name(kind), of ? fmt::format(" of the {}", of) : ""));
     }
     return *e;
   }
@@ -150,8 +154,8 @@ class Builder {
     return s;
   }
 
-  /// Adds [from, to], both clock edges: reads in between are shares of their own, what is left is RTL. `begin` and `end`
-  /// name the instants at both ends.
+  /// Adds [from, to], both clock edges: reads in between are shares of their own, what is left is RTL. `begin` and
+  /// `end` name the instants at both ends.
   void add_with_reads(Stage& s, uint64_t from, uint64_t to, const std::string& begin, const std::string& end,
                       bool with_bus_reads) const {
     struct Span {
@@ -177,9 +181,9 @@ class Builder {
       spans.push_back({requests[i], responses[i], Share::kModel, "device memory read", &kDevmemKeys});
     }
     if (!requested.empty() && !started.empty() && !ended.empty() && !arrived.empty()) {
-      spans.push_back({requested.front(), started.front(), Share::kLink, "PCIe to memory", &kReadLinkKeys});
-      spans.push_back({started.front(), ended.back(), Share::kModel, "host memory read", &kReadKeys});
-      spans.push_back({ended.back(), arrived.back(), Share::kLink, "PCIe from memory", &kReadLinkKeys});
+      spans.push_back({requested.front(), started.front(), Share::kLink, "PCIe to memory", &kHostKeys.link});
+      spans.push_back({started.front(), ended.back(), Share::kModel, "host memory read", &kHostKeys.memory});
+      spans.push_back({ended.back(), arrived.back(), Share::kLink, "PCIe from memory", &kHostKeys.link});
       spans.push_back({arrived.back(), edge_after(arrived.back()), Share::kAlign, "wait for the clock edge", &kNone});
     }
     for (size_t i = 0; i < reads; ++i) {
@@ -248,6 +252,10 @@ class Builder {
     const uint64_t start = need(EventKind::kMemRdStart, first(EventKind::kMemRdStart, in_time)).ps;
     const uint64_t end = need(EventKind::kMemRdEnd, last(EventKind::kMemRdEnd, in_time)).ps;
     const uint64_t back = need(EventKind::kCplPins, last(EventKind::kCplPins, in_time)).ps;
+    using Payload = ModelLatencies::Payload;
+    const ReadKeys& keys = known_.payload == Payload::kGpu    ? kGpuKeys
+                           : known_.payload == Payload::kHost ? kHostKeys
+                                                              : kEitherKeys;
     uint64_t from = wqe;
     std::string begin = "WQE decoded";
     if (const Event* issue = first(EventKind::kRdIssue, in_time)) {
@@ -258,9 +266,9 @@ class Builder {
       }
     }
     add_with_reads(s, from, pins, begin, "MRd at the pins", false);
-    add(s, "PCIe to memory", Share::kLink, pins, start, kReadLinkKeys);
-    add(s, "payload read in memory", Share::kModel, start, end, kReadKeys);
-    add(s, "PCIe from memory", Share::kLink, end, back, kReadLinkKeys);
+    add(s, "PCIe to memory", Share::kLink, pins, start, keys.link);
+    add(s, "payload read in memory", Share::kModel, start, end, keys.memory);
+    add(s, "PCIe from memory", Share::kLink, end, back, keys.link);
     const uint64_t seen = std::min(edge_after(back), done);
     add(s, "wait for the clock edge", Share::kAlign, back, seen);
     add(s, "RTL: completion to payload in the TX buffer", Share::kRtl, seen, done);
@@ -309,10 +317,14 @@ class Builder {
 
 const char* to_string(Share s) {
   switch (s) {
-    case Share::kRtl: return "rtl";
-    case Share::kAlign: return "align";
-    case Share::kModel: return "model";
-    case Share::kLink: return "link";
+    case Share::kRtl:
+      return "rtl";
+    case Share::kAlign:
+      return "align";
+    case Share::kModel:
+      return "model";
+    case Share::kLink:
+      return "link";
   }
   return "unknown";
 }
@@ -325,8 +337,9 @@ uint64_t Stage::share_ps(Share s) const {
   return sum;
 }
 
-ModelLatencies model_latencies(const Profile& p) {
-  return {to_ps(p.time("bar.decode_latency")), to_ps(p.time("mac.tx_latency")), to_ps(p.time("host.write_latency"))};
+ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload) {
+  return {to_ps(p.time("bar.decode_latency")), to_ps(p.time("mac.tx_latency")), to_ps(p.time("host.write_latency")),
+          payload};
 }
 
 StageTable make_stage_table(const std::vector<Event>& events, unsigned nic, unsigned qpn, uint16_t wqe,

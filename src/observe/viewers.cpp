@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Save files that open a waveform with the signals of the TX path, grouped by stage.
 //
-// Verilator's FST holds the ports of the top under "rnic_top" and everything inside under "rnic_top.rnic_top"; fields of
-// structs are scopes of their own (--trace-structs).
+// Verilator's FST holds the ports of the top under "rnic_top" and everything inside under "rnic_top.rnic_top"; fields
+// of structs are scopes of their own (--trace-structs).
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -30,8 +30,7 @@ struct Group {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all{
-      {"Time",
-       {{"clk_i", 1, 'b'}, {"rst_ni", 1, 'b'}, {"cycle_i", 64, 'd'}, {"now_i", 64, 'd'}, {"idle_o", 1, 'b'}}},
+      {"Time", {{"clk_i", 1, 'b'}, {"rst_ni", 1, 'b'}, {"cycle_i", 64, 'd'}, {"now_i", 64, 'd'}, {"idle_o", 1, 'b'}}},
       {"Instants of the models (toggles)",
        {{"ext_probe_i.db_store", 1, 'b'},
         {"ext_probe_i.db_pins", 1, 'b'},

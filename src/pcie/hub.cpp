@@ -157,8 +157,7 @@ struct Hub::Impl {
     if (dst == kHost) {
       arrive(src, dst, std::move(t));
     } else if (dst == kGpu) {
-      cross(gpu_down_, gpu_link_, bytes,
-            [this, src, t = std::move(t)]() mutable { arrive(src, kGpu, std::move(t)); });
+      cross(gpu_down_, gpu_link_, bytes, [this, src, t = std::move(t)]() mutable { arrive(src, kGpu, std::move(t)); });
     } else {
       cross(nic_down_, nic_link_, bytes, [this, t = std::move(t)]() mutable {
         if (!hub_.nic_) throw SimError(std::string(hub_.name()) + ": a TLP for a NIC that is not attached");
@@ -405,7 +404,7 @@ struct Hub::Impl {
   const Time nic_link_, gpu_link_, peer_, root_, host_read_, host_write_, host_mmio_, gpu_read_, gpu_mmio_;
   const uint64_t mps_, rcb_;
   const unsigned ph_, pd_, nph_;
-  Time host_visible_;  ///< when the latest write to host memory so far is visible
+  Time host_visible_;         ///< when the latest write to host memory so far is visible
   std::array<Loads, 2> cpu_;  ///< of the CPU, of the GPU
   Counters counters_;
   mutable std::deque<Sent> sent_;

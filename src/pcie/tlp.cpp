@@ -15,8 +15,7 @@ struct Range {
 
 Range range_of(uint64_t addr, unsigned len) {
   if (len > 4096 || (addr & 0xfff) + len > 4096) {
-    throw std::invalid_argument(
-        fmt::format("a memory request of {} B at {:#x} crosses a 4 KiB boundary", len, addr));
+    throw std::invalid_argument(fmt::format("a memory request of {} B at {:#x} crosses a 4 KiB boundary", len, addr));
   }
   if (len == 0) return {1, 0, 0};  // zero-length: one DW, no byte enabled
   const unsigned lead = addr & 3;

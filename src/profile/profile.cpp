@@ -107,9 +107,8 @@ std::string fault(const KeyInfo& k, double v) {
   }
   const double steps = k.unit == "ns" ? v * 1000 : v;
   if (std::abs(steps - std::round(steps)) > 1e-6) {
-    return fmt::format("{} is finer than {}; allowed: {}", text_of(v),
-                       k.unit == "ns" ? "1 ps, the resolution of simulated time" : "1 " + k.unit,
-                       trim_right(allowed(k)));
+    const char* what = k.unit == "ns" ? "is finer than 1 ps, the resolution of simulated time" : "is not a whole number";
+    return fmt::format("{} {}; allowed: {}", text_of(v), what, trim_right(allowed(k)));
   }
   return {};
 }
@@ -118,11 +117,21 @@ std::string quoted(const std::string& s) {
   std::string out = "\"";
   for (const char c : s) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
@@ -216,9 +225,10 @@ class ProfileReader {
     if (std::find(names.begin(), names.end(), name) != names.end()) {
       return fs::path(Profile::folder()) / (name + ".toml");
     }
-    throw InputError(from_file, line, from_file.empty() ? "" : "extends",
-                     fmt::format("no profile named '{}'; built in: {}; the nearest is '{}'; a file is given by its path",
-                                 name, fmt::join(names, ", "), nearest(name, names)));
+    throw InputError(
+        from_file, line, from_file.empty() ? "" : "extends",
+        fmt::format("no profile named '{}'; built in: {}; the nearest is '{}'; a file is given by its path", name,
+                    fmt::join(names, ", "), nearest(name, names)));
   }
 
   void file_text(const std::string& text) {
@@ -283,13 +293,15 @@ class ProfileReader {
     const auto* table = node.as_table();
     if (const KeyInfo* k = find_key(name)) {
       if (!table) {
-        fail(line, name, fmt::format("must be a table {{ value, unit, lo, hi, kind, source }}, not {}", type_name(node)));
+        fail(line, name,
+             fmt::format("must be a table {{ value, unit, lo, hi, kind, source }}, not {}", type_name(node)));
       }
       return entry(*k, *table, line);
     }
     const auto& schema = profile_schema();
-    const bool prefix = std::any_of(schema.begin(), schema.end(),
-                                    [&](const KeyInfo& k) { return k.name.compare(0, name.size() + 1, name + ".") == 0; });
+    const bool prefix = std::any_of(schema.begin(), schema.end(), [&](const KeyInfo& k) {
+      return k.name.compare(0, name.size() + 1, name + ".") == 0;
+    });
     if (!prefix || !table) fail(line, name, unknown_key(name));
     section(name + ".", *table);
   }
@@ -325,8 +337,9 @@ class ProfileReader {
     }
     v.kind = text_field(table, k, "kind", line);
     if (std::find(kKinds.begin(), kKinds.end(), v.kind) == kKinds.end()) {
-      fail(line, k.name, fmt::format("unknown kind '{}'; allowed: {}; the nearest is '{}'", v.kind,
-                                     fmt::join(kKinds, ", "), nearest(v.kind, kKinds)));
+      fail(line, k.name,
+           fmt::format("unknown kind '{}'; allowed: {}; the nearest is '{}'", v.kind, fmt::join(kKinds, ", "),
+                       nearest(v.kind, kKinds)));
     }
     v.source = text_field(table, k, "source", line);
     if (v.source.empty()) fail(line, k.name, "source is empty: say where the figure comes from");
@@ -346,8 +359,9 @@ class ProfileReader {
     if (!node) fail(line, k.name, fmt::format("field '{}' is missing; allowed: {}", field, trim_right(allowed(k))));
     const auto value = node->is_number() ? node->value<double>() : std::nullopt;
     if (!value) {
-      fail(line, k.name, fmt::format("field '{}' must be a number, not {}; allowed: {}", field, type_name(*node),
-                                     trim_right(allowed(k))));
+      fail(line, k.name,
+           fmt::format("field '{}' must be a number, not {}; allowed: {}", field, type_name(*node),
+                       trim_right(allowed(k))));
     }
     return *value;
   }
@@ -361,8 +375,8 @@ std::string Profile::folder() {
   std::error_code ec;
   if (const char* env = std::getenv("RNICSIM_PROFILES")) {
     if (!fs::is_directory(env, ec)) {
-      throw InputError("", 0, "", fmt::format("the environment variable RNICSIM_PROFILES names '{}', which is no folder",
-                                              env));
+      throw InputError("", 0, "",
+                       fmt::format("the environment variable RNICSIM_PROFILES names '{}', which is no folder", env));
     }
     return env;
   }

@@ -7,8 +7,8 @@
 
 #include "rnic/core/error.h"
 #include "rnic/core/serializer.h"
-#include "rnic/profile/profile.h"
 #include "rnic/pcie/hub.h"
+#include "rnic/profile/profile.h"
 
 namespace {
 
@@ -104,12 +104,12 @@ TEST(SerializerTest, LinkRates) {
     uint64_t ps_per_megabyte;  // 10^6 B
   };
   const Row rows[] = {
-      {1, 1, 4'000'000'000},   // 2.5 GT/s, 8b/10b: 250 MB/s
-      {2, 1, 2'000'000'000},   // 500 MB/s
-      {3, 1, 1'015'625'000},   // 8 GT/s x 128/130
-      {3, 8, 126'953'125},     //
-      {4, 16, 31'738'281},     // .25
-      {5, 16, 15'869'140},     // .625
+      {1, 1, 4'000'000'000},  // 2.5 GT/s, 8b/10b: 250 MB/s
+      {2, 1, 2'000'000'000},  // 500 MB/s
+      {3, 1, 1'015'625'000},  // 8 GT/s x 128/130
+      {3, 8, 126'953'125},    //
+      {4, 16, 31'738'281},    // .25
+      {5, 16, 15'869'140},    // .625
       {5, 1, 253'906'250},
   };
   for (const Row& r : rows) {

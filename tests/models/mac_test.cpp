@@ -64,7 +64,10 @@ struct Bench {
   uint64_t send(const std::vector<uint8_t>& f, uint32_t psn) {
     uint64_t last = 0;
     for (size_t from = 0; from < f.size(); from += 64) {
-      while (!mac->ready(sc_core::sc_time_stamp())) sc_core::sc_start(from_ps(1000));
+      for (unsigned waited = 0; !mac->ready(sc_core::sc_time_stamp()); ++waited) {
+        if (waited == 10000) throw std::runtime_error("the MAC stays not ready");
+        sc_core::sc_start(from_ps(1000));
+      }
       mac->accept(beat(f, from, psn));
       last = now();
       sc_core::sc_start(from_ps(1000));
@@ -180,8 +183,8 @@ TEST(MacTest, ShortFramesArePadded) {
   EXPECT_EQ(b.mac->tx_bytes(), 64u);
 }
 
-// Beats outside a frame, frames cut short, too long or with wrong byte counts are dropped, counted once each, give their
-// buffer back, and the next good frame goes out.
+// Beats outside a frame, frames cut short, too long or with wrong byte counts are dropped, counted once each, give
+// their buffer back, and the next good frame goes out.
 TEST(MacTest, MalformedFramesAreDroppedAndCounted) {
   Bench b(400, 9280);
   const auto clock = [] { sc_core::sc_start(from_ps(1000)); };

@@ -47,8 +47,13 @@ TEST(MemoryTest, AgreesWithAFlatArray) {
 TEST(MemoryTest, OutsideIsRefusedAndChangesNothing) {
   Memory m(10000);
   std::vector<uint8_t> ones(20000, 0xff), out(20000, 0x55);
-  for (const auto& [addr, len] : std::vector<std::pair<uint64_t, uint64_t>>{
-           {9999, 2}, {10000, 1}, {10001, 0}, {0, 10001}, {~uint64_t{0}, 1}, {~uint64_t{0}, ~uint64_t{0}}, {1, ~uint64_t{0}}}) {
+  for (const auto& [addr, len] : std::vector<std::pair<uint64_t, uint64_t>>{{9999, 2},
+                                                                            {10000, 1},
+                                                                            {10001, 0},
+                                                                            {0, 10001},
+                                                                            {~uint64_t{0}, 1},
+                                                                            {~uint64_t{0}, ~uint64_t{0}},
+                                                                            {1, ~uint64_t{0}}}) {
     EXPECT_FALSE(m.write(addr, ones.data(), len)) << addr << " " << len;
     EXPECT_FALSE(m.read(addr, out.data(), len)) << addr << " " << len;
   }

@@ -151,7 +151,8 @@ TEST(PcapngTest, Tlps) {
 TEST(PcapngTest, SeveralPorts) {
   Recorder r;
   for (unsigned nic : {1u, 0u}) {
-    for (unsigned port : {1u, 0u}) r.on_frame({nic, port, 1000 * (1 + nic * 2 + port), 9000, {}, std::vector<uint8_t>(60)});
+    for (unsigned port : {1u, 0u})
+      r.on_frame({nic, port, 1000 * (1 + nic * 2 + port), 9000, {}, std::vector<uint8_t>(60)});
   }
   const Capture c = capture(r, false, "ports");
   ASSERT_EQ(c.interfaces.size(), 4u);
@@ -228,8 +229,9 @@ TEST(TlpLogTest, Lines) {
   for (std::string l; std::getline(in, l);) lines.push_back(l);
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0][0], '#');
-  EXPECT_EQ(lines[1], "    10043000 nic0 out | MRd64 len 16 tag 3 from 0100 be f/f addr 0x100000001000 | 20000010 010003ff "
-                      "00001000 00001000 | 0 | qpn 5 wqe 7 psn 100 last");
+  EXPECT_EQ(lines[1],
+            "    10043000 nic0 out | MRd64 len 16 tag 3 from 0100 be f/f addr 0x100000001000 | 20000010 010003ff "
+            "00001000 00001000 | 0 | qpn 5 wqe 7 psn 100 last");
   EXPECT_EQ(lines[2].find("    10221123 nic0 in  | CplD len 16 tag 3"), 0u);
   EXPECT_NE(lines[2].find(" | 64 | "), std::string::npos);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rnic/pcie/hub.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "rnic/pcie/hub.h"
 
 namespace {
 
@@ -125,8 +125,8 @@ TEST(PcieHubTest, MemoryLatencyMovesTheRoundTripByItself) {
   EXPECT_EQ(b.got[0].ps - a.got[0].ps, 13000u);
 }
 
-// Completions are the largest pieces of at most MPS that end on RCB boundaries, follow one another on the link without a
-// gap, and byte count and lower address describe what is still to come.
+// Completions are the largest pieces of at most MPS that end on RCB boundaries, follow one another on the link without
+// a gap, and byte count and lower address describe what is still to come.
 TEST(PcieHubTest, CompletionsAreCutAtReadCompletionBoundaries) {
   Node n;
   const auto data = count_up(512);
@@ -151,8 +151,8 @@ TEST(PcieHubTest, CompletionsAreCutAtReadCompletionBoundaries) {
   EXPECT_EQ(n.got[1].ps - n.got[0].ps, (260u + 276u) * kNum / kDen + wire(276) - (wire(260) + wire(260)));
 }
 
-// Whatever address and length: whole DWs come back, pieces add up to the bytes asked for, no piece exceeds MPS or crosses
-// an RCB boundary except at its ends' multiples.
+// Whatever address and length: whole DWs come back, pieces add up to the bytes asked for, no piece exceeds MPS or
+// crosses an RCB boundary except at its ends' multiples.
 TEST(PcieHubTest, EveryReadComesBackWhole) {
   struct Setting {
     unsigned mps, rcb;
@@ -285,7 +285,8 @@ TEST(PcieHubTest, ReadSamplesAtTheEndOfTheAccess) {
   EXPECT_EQ(n.got[0].tlp.data, std::vector<uint8_t>(4, 9));
 }
 
-// Reads of addresses that nobody has, or that leave a memory, are answered with UR; writes are dropped; all are counted.
+// Reads of addresses that nobody has, or that leave a memory, are answered with UR; writes are dropped; all are
+// counted.
 TEST(PcieHubTest, UnsupportedRequests) {
   Node n;
   const uint8_t data[8] = {};

@@ -130,9 +130,10 @@ TEST(ProfileTest, TypedAccess) {
 TEST(ProfileTest, NestedTablesAndDottedKeys) {
   const std::string fields = "{ value = 7, unit = \"ns\", kind = \"assumed\", source = \"s\" }";
   for (const std::string& tail : std::vector<std::string>{
-        "[gpu]\nread_latency = " + fields, "[gpu.read_latency]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\"",
-        "[keys.gpu]\nread_latency = " + fields, "[keys]\n\"gpu.read_latency\" = " + fields,
-        "[keys.\"gpu.read_latency\"]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\""}) {
+           "[gpu]\nread_latency = " + fields,
+           "[gpu.read_latency]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\"",
+           "[keys.gpu]\nread_latency = " + fields, "[keys]\n\"gpu.read_latency\" = " + fields,
+           "[keys.\"gpu.read_latency\"]\nvalue = 7\nunit = \"ns\"\nkind = \"assumed\"\nsource = \"s\""}) {
     const Profile p =
         Profile::parse("name = \"t\"\ndescription = \"d\"\nextends = \"seed-400g\"\n" + tail + "\n", "p.toml");
     EXPECT_EQ(p.number("gpu.read_latency"), 7) << tail;
@@ -184,8 +185,9 @@ TEST(ProfileTest, WrongFields) {
             "field 'unit' must be a text, not a number");
   EXPECT_EQ(key_error("gpu.read_latency", gpu_read("value = 1, unit = \"us\", kind = \"assumed\", source = \"s\"")),
             "unit is 'us'; allowed: 'ns'");
-  EXPECT_EQ(key_error("gpu.read_latency", gpu_read("value = 1, unit = \"ns\", kind = \"guessed\", source = \"s\"")),
-            "unknown kind 'guessed'; allowed: document, measured, datasheet, assumed, fitted; the nearest is 'measured'");
+  EXPECT_EQ(
+      key_error("gpu.read_latency", gpu_read("value = 1, unit = \"ns\", kind = \"guessed\", source = \"s\"")),
+      "unknown kind 'guessed'; allowed: document, measured, datasheet, assumed, fitted; the nearest is 'measured'");
   EXPECT_EQ(key_error("gpu.read_latency", gpu_read("value = 1, unit = \"ns\", kind = \"assumed\"")),
             "field 'source' is missing");
   EXPECT_EQ(key_error("gpu.read_latency", gpu_read("value = 1, unit = \"ns\", kind = \"assumed\", source = \"\"")),
@@ -198,8 +200,8 @@ TEST(ProfileTest, WrongFields) {
 TEST(ProfileTest, WrongValues) {
   const std::string good = ", unit = \"ns\", kind = \"assumed\", source = \"s\"";
   const auto one = [](const char* key, const char* value, const char* unit) {
-    return key_error(key, fmt::format("\"{}\" = {{ value = {}, unit = \"{}\", kind = \"assumed\", source = \"s\" }}", key,
-                                      value, unit));
+    return key_error(key, fmt::format("\"{}\" = {{ value = {}, unit = \"{}\", kind = \"assumed\", source = \"s\" }}",
+                                      key, value, unit));
   };
   EXPECT_EQ(one("gpu.read_latency", "-1", "ns"), "-1 is out of range; allowed: 0 to 1000000 ns");
   EXPECT_EQ(one("gpu.read_latency", "1e7", "ns"), "10000000 is out of range; allowed: 0 to 1000000 ns");
@@ -209,7 +211,7 @@ TEST(ProfileTest, WrongValues) {
             "0.0001 is finer than 1 ps, the resolution of simulated time; allowed: 0 to 1000000 ns");
   EXPECT_EQ(one("pcie.lanes", "3", "1"), "3 is not allowed; allowed: 1, 2, 4, 8, 16");
   EXPECT_EQ(one("mac.rate", "300", "Gb/s"), "300 is not allowed; allowed: 100, 200, 400, 800 Gb/s");
-  EXPECT_EQ(one("pcie.pd_credits", "1.5", "1"), "1.5 is finer than 1 1; allowed: 0 to 2047");
+  EXPECT_EQ(one("pcie.pd_credits", "1.5", "1"), "1.5 is not a whole number; allowed: 0 to 2047");
   EXPECT_EQ(one("mac.tx_buffer", "4096", "B"), "4096 is out of range; allowed: 9280 to 16777216 B");
   EXPECT_EQ(one("build.data_width", "1024", "1"),
             "1024 asked for, but the RTL in this build has 512; the value is fixed when Verilating: rebuild with "
@@ -235,7 +237,8 @@ TEST(ProfileTest, KeySetTwice) {
   EXPECT_NE(what.find("key 'gpu.read_latency': set twice in this file, first on line"), std::string::npos) << what;
 }
 
-// extends: by name, by path relative to the file, over several steps; a ring, a missing base and a wrong type are errors.
+// extends: by name, by path relative to the file, over several steps; a ring, a missing base and a wrong type are
+// errors.
 TEST(ProfileTest, Extends) {
   const Folder dir;
   const std::string key = "[gpu]\nread_latency = { value = 7, unit = \"ns\", kind = \"assumed\", source = \"s\" }\n";
@@ -307,9 +310,10 @@ TEST(ProfileTest, Set) {
   EXPECT_EQ(e("gpu.read_latency=88ns"),
             "--set: key 'gpu.read_latency': '88ns' is not a number; the unit is ns and is not written; allowed: 0 to "
             "1000000 ns");
-  EXPECT_EQ(e("gpu.read_latency="),
-            "--set: key 'gpu.read_latency': '' is not a number; the unit is ns and is not written; allowed: 0 to 1000000 "
-            "ns");
+  EXPECT_EQ(
+      e("gpu.read_latency="),
+      "--set: key 'gpu.read_latency': '' is not a number; the unit is ns and is not written; allowed: 0 to 1000000 "
+      "ns");
   EXPECT_EQ(e("gpu.read_latency=-3"), "--set: key 'gpu.read_latency': -3 is out of range; allowed: 0 to 1000000 ns");
   EXPECT_EQ(e("build.read_tags=64").substr(0, 60), "--set: key 'build.read_tags': 64 asked for, but the RTL in t");
   EXPECT_EQ(p.number("gpu.read_latency"), 88.5);  // a refused value changes nothing

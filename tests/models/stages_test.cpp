@@ -48,8 +48,9 @@ void check(const StageTable& t, uint64_t period = kClock.period_ps) {
       at = p.end_ps;
     }
     EXPECT_EQ(at, s.end_ps) << s.name;
-    EXPECT_EQ(s.share_ps(Share::kRtl) + s.share_ps(Share::kAlign) + s.share_ps(Share::kModel) + s.share_ps(Share::kLink),
-              s.duration_ps());
+    EXPECT_EQ(
+        s.share_ps(Share::kRtl) + s.share_ps(Share::kAlign) + s.share_ps(Share::kModel) + s.share_ps(Share::kLink),
+        s.duration_ps());
   }
 }
 
@@ -241,10 +242,14 @@ TEST(StagesTest, SeveralPackets) {
     if (e.kind != EventKind::kCqeIssue && e.kind != EventKind::kCqeVisible) e.op.last = false;
   }
   const rtl::op_t o = sample::op(m.wqe, m.psn + 1, true);
-  for (const auto& [kind, ps] : {std::pair{EventKind::kRdIssue, 10'040'000}, {EventKind::kRdPins, 10'044'000},
-                                 {EventKind::kMemRdStart, 10'095'400}, {EventKind::kMemRdEnd, 10'170'400},
-                                 {EventKind::kCplPins, 10'225'123}, {EventKind::kRdDone, 10'230'000},
-                                 {EventKind::kMac, 10'248'000}, {EventKind::kWireFirst, 10'380'000},
+  for (const auto& [kind, ps] : {std::pair{EventKind::kRdIssue, 10'040'000},
+                                 {EventKind::kRdPins, 10'044'000},
+                                 {EventKind::kMemRdStart, 10'095'400},
+                                 {EventKind::kMemRdEnd, 10'170'400},
+                                 {EventKind::kCplPins, 10'225'123},
+                                 {EventKind::kRdDone, 10'230'000},
+                                 {EventKind::kMac, 10'248'000},
+                                 {EventKind::kWireFirst, 10'380'000},
                                  {EventKind::kWireLast, 10'470'000}}) {
     events.push_back(sample::event(kind, static_cast<uint64_t>(ps), o));
   }
@@ -326,8 +331,9 @@ TEST(StagesTest, OtherNic) {
 // What is missing is named, with the message that it was wanted for.
 TEST(StagesTest, MissingInstantIsNamed) {
   const std::pair<uint64_t Message::*, const char*> needed[] = {
-      {&Message::pins, "db_pins"},         {&Message::db, "db"},           {&Message::wqe_ps, "wqe"},
-      {&Message::mem_end, "mem_rd_end"},   {&Message::rd_done, "rd_done"}, {&Message::mac, "mac"},
+      {&Message::pins, "db_pins"},         {&Message::db, "db"},
+      {&Message::wqe_ps, "wqe"},           {&Message::mem_end, "mem_rd_end"},
+      {&Message::rd_done, "rd_done"},      {&Message::mac, "mac"},
       {&Message::first_bit, "wire_first"}, {&Message::last_bit, "wire_last"}};
   for (const auto& [member, name] : needed) {
     Message m;

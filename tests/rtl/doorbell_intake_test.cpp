@@ -35,6 +35,8 @@ struct IntakeBench : Bench<Vdoorbell_intake> {
   std::vector<unsigned> rings;
 
   using Bench::Bench;
+  /// A model's destructor uses the thread's context, which may be that of another bench, already gone.
+  ~IntakeBench() { Verilated::threadContextp(top->contextp()); }
   void quiet() { top->db_valid_i = top->pi_re_i = top->bf_re_i = top->clear_i = 0; }
   void set_sq(unsigned qpn, uint32_t value) {
     doorbell_t d;
@@ -296,8 +298,8 @@ TEST(DoorbellIntakeTest, LookupAndPushAtOneEdge) {
   EXPECT_EQ(b.data(0), n);
 }
 
-// Whatever many QPs in few slots push and ring, in any interleaving with a fetcher: the fetcher gets to the end of every
-// queue by the rings alone, and each WQE found in the buffer is the right one.
+// Whatever many QPs in few slots push and ring, in any interleaving with a fetcher: the fetcher gets to the end of
+// every queue by the rings alone, and each WQE found in the buffer is the right one.
 class DoorbellIntakeRandom : public ::testing::TestWithParam<std::tuple<unsigned, unsigned, unsigned>> {};
 
 TEST_P(DoorbellIntakeRandom, NothingIsLostOrMixedUp) {
@@ -336,7 +338,7 @@ TEST_P(DoorbellIntakeRandom, NothingIsLostOrMixedUp) {
       const unsigned i = b.rng() % qps;
       Qp& q = qp[i];
       const unsigned outstanding = (q.next - q.ci) & 0xFFFF;
-      if (q.todo.empty() && c < cycles && outstanding < 1000) {
+      if (q.todo.empty() && c < cycles && outstanding < 6) {
         const unsigned ds = 1 + b.rng() % (b.chance(10) ? 12 : 8);
         const unsigned blocks = (ds + 3) / 4;
         Wqe w{blocks, piece0(q.next, qpn_of(i), ds, ++salt), piece1(salt), ds > 4};

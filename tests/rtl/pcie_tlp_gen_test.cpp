@@ -266,12 +266,14 @@ TEST(PcieTlpGenTest, EveryRequestOnceAndInOrder) {
 
 // A request is on the pins one cycle after it was given, and a stream of one-beat requests keeps the pins busy.
 TEST(PcieTlpGenTest, OneCycleAndFullRate) {
-  GenBench b;
-  b.reads.push_back(read_of(0x1000, 64));
-  const uint64_t start = b.cycle;
-  b.run(3);
-  ASSERT_EQ(b.sent.size(), 1u);
-  EXPECT_EQ(b.sent[0].cycle - start, 1u);
+  {
+    GenBench b;
+    b.reads.push_back(read_of(0x1000, 64));
+    const uint64_t start = b.cycle;
+    b.run(3);
+    ASSERT_EQ(b.sent.size(), 1u);
+    EXPECT_EQ(b.sent[0].cycle - start, 1u);
+  }
   GenBench c;
   for (int i = 0; i < 50; ++i) {
     c.reads.push_back(read_of(0x1000, 64));
@@ -343,8 +345,20 @@ TEST(PcieTlpGenTest, MinimumCredits) {
   EXPECT_TRUE(b.sent.empty());
 }
 
-// A write passes a read that has no credit; a read does not pass a write that waited before it.
-TEST(PcieTlpGenTest, PostedPassesNonPostedOnly) {
+// The largest limits that a receiver may advertise let requests go at once.
+TEST(PcieTlpGenTest, LargestCredits) {
+  GenBench b;
+  b.fc = {};
+  b.fc.ph = b.fc.nph = 127;
+  b.fc.pd = 2047;
+  b.writes.push_back(write_of(0x4000, std::vector<uint8_t>(64, 1)));
+  b.reads.push_back(read_of(0x1000, 64));
+  b.run(5);
+  EXPECT_EQ(b.sent.size(), 2u);
+}
+
+// A write passes a read that has no credit.
+TEST(PcieTlpGenTest, PostedPassesNonPosted) {
   GenBench b;
   b.fc = {};
   b.fc.p_inf = true;
@@ -357,7 +371,10 @@ TEST(PcieTlpGenTest, PostedPassesNonPostedOnly) {
   b.run(3);
   ASSERT_EQ(b.sent.size(), 4u);
   EXPECT_TRUE(b.sent[3].tlp.is_read());
+}
 
+// A read does not pass a write that waited before it, credits or not.
+TEST(PcieTlpGenTest, ReadNeverPassesOlderWrite) {
   GenBench c;
   c.fc = {};
   c.fc.np_inf = true;

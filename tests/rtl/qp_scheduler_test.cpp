@@ -13,6 +13,8 @@ namespace {
 
 struct SchedBench : Bench<Vqp_scheduler> {
   using Bench::Bench;
+  /// A model's destructor uses the thread's context, which may be that of another bench, already gone.
+  ~SchedBench() { Verilated::threadContextp(top->contextp()); }
   void quiet() { top->ring_i = top->release_i = top->release_more_i = top->grant_ready_i = 0; }
   void set_ring(unsigned q) { top->ring_i = 1, top->ring_qpn_i = q; }
   void set_release(unsigned q, bool more = false) {
@@ -186,8 +188,9 @@ TEST_P(QpSchedulerRandom, FollowsTheModel) {
     const bool drain = i >= cycles;
     auto pick = [&] { return static_cast<unsigned>(b.rng() % qps); };
     const bool ring = !drain && b.chance(ring_pct);
-    const unsigned rq = !out.empty() && b.chance(30) ? out[b.rng() % out.size()]
-                        : !queue.empty() && b.chance(30) ? queue.front() : pick();
+    const unsigned rq = !out.empty() && b.chance(30)     ? out[b.rng() % out.size()]
+                        : !queue.empty() && b.chance(30) ? queue.front()
+                                                         : pick();
     const bool rel = !out.empty() && (drain || b.chance(release_pct));
     const size_t ri = rel ? b.rng() % out.size() : 0;
     const unsigned lq = rel ? (ring && b.chance(50) && qp[rq].state == kOut ? rq : out[ri]) : 0;
@@ -254,9 +257,8 @@ TEST_P(QpSchedulerRandom, FollowsTheModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Grid, QpSchedulerRandom,
-                         ::testing::Combine(::testing::Values(1u, 2u, 5u, 64u, 1024u),
-                                            ::testing::Values(5u, 50u, 100u), ::testing::Values(10u, 60u, 100u),
-                                            ::testing::Values(10u, 60u, 100u)));
+                         ::testing::Combine(::testing::Values(1u, 2u, 5u, 64u, 1024u), ::testing::Values(5u, 50u, 100u),
+                                            ::testing::Values(10u, 60u, 100u), ::testing::Values(10u, 60u, 100u)));
 
 // Edges while idle change nothing: a bench that gets any number of them behaves as one that gets none.
 TEST(QpSchedulerTest, IdleEdgesChangeNothing) {

@@ -47,7 +47,7 @@ TEST(StreamCheckerDeathTest, PayloadChanged) {
     EXPECT_DEATH(
         {
           StreamBench b;
-        b.report_on_stderr();
+          b.report_on_stderr();
           for (int i = 0; i < waits; ++i) b.cycle_with(true, false, 1);
           b.cycle_with(true, true, 2);
         },

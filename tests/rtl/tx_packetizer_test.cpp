@@ -420,7 +420,7 @@ TEST(TxPacketizerTest, LatencyOf64ByteWrite) {
   const uint64_t edges = b.beat_cycles.back() - static_cast<uint64_t>(b.first_pay_cycle) + 1;
   RecordProperty("edges", static_cast<int>(edges));
   std::printf("payload offered to last beat accepted: %d edges\n", static_cast<int>(edges));
-  EXPECT_EQ(edges, 12u);
+  EXPECT_EQ(edges, 13u);
 }
 
 // A failed payload makes no frame, is reported once, sets the QP to error, and flushes what follows on that QP only.

@@ -41,15 +41,23 @@ struct Message {
     rtl::op_t bell = op(wqe + 1, 0, false);  // doorbells carry the producer index
     const rtl::op_t o = op(wqe, psn, true);
     rtl::op_t decoded = op(wqe, psn, false);
-    std::vector<Event> all{
-        event(EventKind::kDbStore, store, bell), event(EventKind::kDbPins, pins, bell), event(EventKind::kDb, db, bell),
-        event(EventKind::kDmReq, dm_req),        event(EventKind::kDmRsp, dm_rsp),
-        event(EventKind::kWqe, wqe_ps, decoded), event(EventKind::kRdIssue, issue, o),
-        event(EventKind::kRdPins, rd_pins, o),   event(EventKind::kMemRdStart, mem_start, o),
-        event(EventKind::kMemRdEnd, mem_end, o), event(EventKind::kCplPins, cpl_pins, o),
-        event(EventKind::kRdDone, rd_done, o),   event(EventKind::kMac, mac, o),
-        event(EventKind::kWireFirst, first_bit, o), event(EventKind::kWireLast, last_bit, o),
-        event(EventKind::kCqeIssue, cqe_issue, o), event(EventKind::kCqeVisible, cqe_visible, o)};
+    std::vector<Event> all{event(EventKind::kDbStore, store, bell),
+                           event(EventKind::kDbPins, pins, bell),
+                           event(EventKind::kDb, db, bell),
+                           event(EventKind::kDmReq, dm_req),
+                           event(EventKind::kDmRsp, dm_rsp),
+                           event(EventKind::kWqe, wqe_ps, decoded),
+                           event(EventKind::kRdIssue, issue, o),
+                           event(EventKind::kRdPins, rd_pins, o),
+                           event(EventKind::kMemRdStart, mem_start, o),
+                           event(EventKind::kMemRdEnd, mem_end, o),
+                           event(EventKind::kCplPins, cpl_pins, o),
+                           event(EventKind::kRdDone, rd_done, o),
+                           event(EventKind::kMac, mac, o),
+                           event(EventKind::kWireFirst, first_bit, o),
+                           event(EventKind::kWireLast, last_bit, o),
+                           event(EventKind::kCqeIssue, cqe_issue, o),
+                           event(EventKind::kCqeVisible, cqe_visible, o)};
     std::vector<Event> kept;
     for (const Event& e : all) {
       if (e.ps != 0) kept.push_back(e);

@@ -22,19 +22,19 @@ enum class Share : uint8_t {
 const char* to_string(Share s);
 
 struct StagePart {
-  std::string what;                ///< "RTL: doorbell to device memory read"
+  std::string what;  ///< "RTL: doorbell to device memory read"
   Share share;
   uint64_t start_ps, end_ps;
-  std::vector<std::string> keys;   ///< profile keys whose values make up this part
+  std::vector<std::string> keys;  ///< profile keys whose values make up this part
 };
 
 struct Stage {
-  std::string name;                ///< "WQE fetch", "DMA read", "packetize", "MAC TX", "CQE write"
+  std::string name;  ///< "WQE fetch", "DMA read", "packetize", "MAC TX", "CQE write"
   uint64_t start_ps, end_ps;
   uint64_t start_cycle, end_cycle;
-  double budget_ns;                ///< F5's duration; 0: none
-  std::vector<StagePart> parts;    ///< gapless from start to end
-  double budget_start_ns = 0;      ///< F5's window, ns from T0; both 0: none
+  double budget_ns;              ///< F5's duration; 0: none
+  std::vector<StagePart> parts;  ///< gapless from start to end
+  double budget_start_ns = 0;    ///< F5's window, ns from T0; both 0: none
   double budget_end_ns = 0;
   uint64_t duration_ps() const { return end_ps - start_ps; }
   uint64_t share_ps(Share s) const;
@@ -44,8 +44,8 @@ struct Stage {
 struct StageTable {
   unsigned nic, qpn;
   uint16_t wqe;
-  std::optional<uint64_t> store_ps;        ///< initiator's store
-  uint64_t t0_ps;                          ///< doorbell at the pins
+  std::optional<uint64_t> store_ps;  ///< initiator's store
+  uint64_t t0_ps;                    ///< doorbell at the pins
   std::vector<Stage> stages;
   uint64_t first_bit_ps, last_bit_ps;
   std::optional<uint64_t> cqe_issued_ps, cqe_visible_ps;
@@ -60,13 +60,16 @@ struct ClockInfo {
 /// they are one part, or for BAR decoding taken as a whole number of cycles.
 struct ModelLatencies {
   std::optional<uint64_t> bar_decode_ps, mac_tx_ps, host_write_ps;
+  /// Where the payload lies: decides which keys the read's parts name. Unknown: those of both memories.
+  enum class Payload : uint8_t { kUnknown, kGpu, kHost } payload = Payload::kUnknown;
 };
-ModelLatencies model_latencies(const Profile& p);
+ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload = ModelLatencies::Payload::kUnknown);
 
 /// Builds the table of WQE `wqe` of `qpn` from events (in order of report; need not be sorted). Throws SimError that
 /// names the instant that is missing. A message without payload has no DMA read stage, one without CQE no CQE write.
 /// Of WQEs with equal index (it counts modulo 65536) the first one is shown. Device memory reads carry no packet: those
-/// that overlap with the message's way to its first MRd are taken as its own, which holds for a single message in flight.
+/// that overlap with the message's way to its first MRd are taken as its own, which holds for a single message in
+/// flight.
 StageTable make_stage_table(const std::vector<Event>& events, unsigned nic, unsigned qpn, uint16_t wqe,
                             const ClockInfo& clock, const ModelLatencies& known = {});
 

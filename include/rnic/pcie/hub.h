@@ -44,10 +44,10 @@ class Hub : public sc_core::sc_module {
  public:
   /// TLPs that the hub or its memories refused, and why.
   struct Counters {
-    uint64_t malformed = 0;         ///< length against data, byte enables, 4 KiB, payload above MPS: dropped
-    uint64_t unsupported_read = 0;  ///< no such address: answered with UR
+    uint64_t malformed = 0;          ///< length against data, byte enables, 4 KiB, payload above MPS: dropped
+    uint64_t unsupported_read = 0;   ///< no such address: answered with UR
     uint64_t unsupported_write = 0;  ///< no such address: dropped
-    uint64_t unexpected_cpl = 0;    ///< completion that no read of the CPU or GPU waits for: dropped
+    uint64_t unexpected_cpl = 0;     ///< completion that no read of the CPU or GPU waits for: dropped
   };
 
   Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observers, unsigned nic_id);

@@ -15,11 +15,11 @@ namespace rnic {
 
 /// One key of the schema: what it means and what is allowed. The schema is the list of all keys there are.
 struct KeyInfo {
-  std::string name;  ///< "gpu.read_latency"
-  std::string unit;  ///< "ns", "ps", "Gb/s", "B", "1" (a count or a switch), "text"
-  double min, max;   ///< allowed values (numbers)
+  std::string name;                  ///< "gpu.read_latency"
+  std::string unit;                  ///< "ns", "ps", "Gb/s", "B", "1" (a count or a switch), "text"
+  double min, max;                   ///< allowed values (numbers)
   std::vector<std::string> choices;  ///< allowed values (text, or numbers when only some between min and max are)
-  bool build_key;    ///< fixed when Verilating; asking for another value is an error that says how to build it
+  bool build_key;  ///< fixed when Verilating; asking for another value is an error that says how to build it
   std::string help;
 };
 

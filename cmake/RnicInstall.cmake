@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake --install: libraries, headers, the program, profiles, RTL sources, what users' tests need, and the package that
+# find_package(rnicsim) finds.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(RNICSIM_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rnicsim)
+set(RNICSIM_DATA_DIR ${CMAKE_INSTALL_DATADIR}/rnicsim)
+
+# Four archives: models, the NIC's driver and system, the Verilated RTL, and Verilator's runtime.
+set_target_properties(rnic_models PROPERTIES OUTPUT_NAME rnicsim_models)
+set_target_properties(rnic_verilated PROPERTIES OUTPUT_NAME rnicsim_verilated)
+install(TARGETS rnic_models rnicsim rnic_verilated ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_BINARY_DIR}/src/v_rnic_top.vl/Vrnic_top__ALL.a
+  DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_rtl.a)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rnic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+foreach(dir profiles scenarios share)
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/sim/${dir})
+    if(dir STREQUAL share)
+      install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/share/ DESTINATION ${RNICSIM_DATA_DIR})
+    else()
+      install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/${dir} DESTINATION ${RNICSIM_DATA_DIR})
+    endif()
+  endif()
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/rtl DESTINATION ${RNICSIM_DATA_DIR}
+  FILES_MATCHING PATTERN "*.sv" PATTERN "*.svh" PATTERN "*.vlt" PATTERN "*.rdl")
+install(FILES ${PROJECT_SOURCE_DIR}/tests/support/sc_gtest_main.cpp DESTINATION ${RNICSIM_DATA_DIR}/testing/support)
+install(FILES ${PROJECT_SOURCE_DIR}/tests/system/fixture.h DESTINATION ${RNICSIM_DATA_DIR}/testing/system)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+if(TARGET rnicsim_cli)
+  install(TARGETS rnicsim_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rnicsimConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/package/rnicsimConfig.cmake
+  INSTALL_DESTINATION ${RNICSIM_CMAKE_DIR}
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR RNICSIM_DATA_DIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/rnicsimConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/package/rnicsimConfig.cmake
+  ${PROJECT_BINARY_DIR}/package/rnicsimConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/RnicSystemC.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/RnicTesting.cmake
+  DESTINATION ${RNICSIM_CMAKE_DIR})

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the Ethernet frames of a pcapng capture with oracles from outside the simulator.
+
+usage: check_frames.py [--expect FILE] [--icrc-only] [--count N] [--tshark PROGRAM] CAPTURE
+
+Every frame's ICRC is checked by tests/data/icrc.py (tshark does not check it), and unless --icrc-only is given tshark must
+dissect every frame as Ethernet / IPv4 / UDP / InfiniBand, with a right IP header checksum and nothing malformed.
+--expect names a file with a line a frame, "opcode destination-QPN PSN" in decimal, that tshark's reading is compared with.
+--count says how many frames there must be. A capture without frames is an error.
+
+Exit status: 0 all good, 1 a frame is wrong or tshark is missing, 2 bad usage or input.
+"""
+import argparse
+import pathlib
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
+import icrc  # noqa: E402
+
+# Sub-dissectors that guess at SEND and WRITE payloads. Random payload bytes may look like one of these and are then
+# called malformed ("Malformed RPCoRDMA"); that says nothing about the RoCE part, so they don't take part.
+PAYLOAD_PROTOCOLS = ("rpcordma", "smb_direct", "nvme-rdma", "iser", "infiniband_sdp")
+COLUMNS = ("frame.number", "frame.protocols", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
+           "ip.checksum.status", "_ws.malformed", "infiniband.invariant.crc")
+
+
+class InputError(Exception):
+    """The capture or the expectation cannot be read."""
+
+
+def ethernet_frames(path):
+    """The packets of all Ethernet interfaces of a little-endian pcapng file."""
+    data = path.read_bytes()
+    if data[:4] != b"\x0a\x0d\x0d\x0a" or data[8:12] != b"\x4d\x3c\x2b\x1a":
+        raise InputError(f"{path}: not a little-endian pcapng file")
+    frames, links, at = [], [], 0
+    while at < len(data):
+        if at + 12 > len(data):
+            raise InputError(f"{path}: cut off at byte {at}")
+        kind, size = struct.unpack_from("<II", data, at)
+        if size < 12 or size % 4 or at + size > len(data):
+            raise InputError(f"{path}: bad block length at byte {at}")
+        if kind == 1:
+            links.append(struct.unpack_from("<H", data, at + 8)[0])
+        elif kind == 6:
+            interface, captured = struct.unpack_from("<I8xI", data, at + 8)
+            if links[interface] == 1:
+                frames.append(data[at + 28:at + 28 + captured])
+        at += size
+    return frames
+
+
+def check_icrc(frames):
+    problems = []
+    for n, frame in enumerate(frames, 1):
+        try:
+            good, got, want, trailing = icrc.check(frame)
+        except (struct.error, ValueError, IndexError) as error:
+            problems.append(f"frame {n}: ICRC can't be found: {error}")
+            continue
+        if not good:
+            problems.append(f"frame {n}: ICRC is {got and got.hex()}, should be {want and want.hex()}")
+        elif trailing and len(frame) > 60:
+            problems.append(f"frame {n}: {trailing} bytes behind the ICRC")
+    return problems
+
+
+def dissect(tshark, path):
+    command = [tshark, "-r", str(path), "-n", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|",
+               "-E", "occurrence=a"]
+    for protocol in PAYLOAD_PROTOCOLS:
+        command += ["--disable-protocol", protocol]
+    for column in COLUMNS:
+        command += ["-e", column]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"'{tshark}' is missing. This check needs it: scripts/setup installs it "
+                         "(Debian package tshark).") from None
+    if done.returncode:
+        raise InputError(f"tshark failed with status {done.returncode}: {done.stderr.strip()}")
+    return [dict(zip(COLUMNS, line.split("|"))) for line in done.stdout.splitlines()]
+
+
+def check_dissection(rows, expected):
+    problems = []
+    for n, row in enumerate(rows, 1):
+        if not row["frame.protocols"].startswith("eth:ethertype:ip:udp:infiniband"):
+            problems.append(f"frame {n}: not dissected as RoCEv2 but as {row['frame.protocols']}")
+            continue
+        if row["_ws.malformed"]:
+            problems.append(f"frame {n}: malformed ({row['_ws.malformed']}, {row['frame.protocols']})")
+        if row["ip.checksum.status"] not in ("1", "Good"):
+            problems.append(f"frame {n}: IP header checksum is wrong")
+        if not row["infiniband.invariant.crc"]:
+            problems.append(f"frame {n}: no ICRC found by tshark")
+        if expected is None:
+            continue
+        want = expected[n - 1]
+        for name, field, value in zip(("opcode", "destination QPN", "PSN"), COLUMNS[2:5], want):
+            if not row[field] or int(row[field], 0) != value:
+                problems.append(f"frame {n}: {name} is {row[field]} to tshark, should be {value}")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("capture", type=pathlib.Path)
+    parser.add_argument("--expect", type=pathlib.Path)
+    parser.add_argument("--icrc-only", action="store_true")
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--tshark", default="tshark")
+    args = parser.parse_args()
+
+    frames = ethernet_frames(args.capture)
+    if not frames:
+        raise InputError(f"{args.capture}: no frames to check")
+    problems = check_icrc(frames)
+    if args.count is not None and len(frames) != args.count:
+        problems.append(f"{len(frames)} frames, should be {args.count}")
+    if not args.icrc_only:
+        expected = None
+        if args.expect:
+            expected = [tuple(map(int, line.split())) for line in args.expect.read_text().splitlines()]
+            if len(expected) != len(frames):
+                raise InputError(f"{args.expect}: {len(expected)} lines for {len(frames)} frames")
+        rows = dissect(args.tshark, args.capture)
+        if len(rows) != len(frames):
+            problems.append(f"tshark sees {len(rows)} frames of {len(frames)}")
+        else:
+            problems += check_dissection(rows, expected)
+    for problem in problems[:20]:
+        print(problem)
+    if len(problems) > 20:
+        print(f"... and {len(problems) - 20} more")
+    print(f"{len(frames)} frames checked, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (InputError, OSError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "Vdma_master.h"
+#include "rtl/bench.h"
+#include "rtl/tlp_beats.h"
+
+#ifndef RNIC_NUM_TAGS
+#define RNIC_NUM_TAGS 256
+#endif
+
+namespace rnic::test {
+namespace {
+
+using golden::Tlp;
+namespace pkg = rtl::rnic_pkg;
+
+constexpr unsigned kNumTags = RNIC_NUM_TAGS;
+
+/// Memory without storage: each address has its byte.
+uint8_t memory(uint64_t addr) {
+  uint64_t x = addr * 0x9E3779B97F4A7C15ull;
+  return static_cast<uint8_t>(x >> 56 ^ x >> 32);
+}
+
+std::vector<uint8_t> memory(uint64_t addr, unsigned n) {
+  std::vector<uint8_t> v(n);
+  for (unsigned i = 0; i < n; ++i) v[i] = memory(addr + i);
+  return v;
+}
+
+std::vector<rtl::cpl_t> cpl_beats(const Tlp& t, uint64_t status) {
+  std::vector<rtl::cpl_t> out;
+  size_t at = 0;
+  do {
+    rtl::cpl_t c;
+    c.sop = at == 0;
+    c.tag = t.tag;
+    c.status = static_cast<uint8_t>(status);
+    c.byte_count = static_cast<uint16_t>(t.byte_count);
+    c.lower_addr = t.lower_addr;
+    c.len_dw = static_cast<uint16_t>(t.length_dw);
+    c.data = beat_data(t.payload, at);
+    at += 64;
+    c.eop = at >= t.payload.size();
+    out.push_back(c);
+  } while (at < t.payload.size());
+  return out;
+}
+
+/// One completion TLP on its way.
+struct Answer {
+  uint64_t due;
+  std::vector<rtl::cpl_t> beats;
+};
+
+/// Source of reads and writes, completer with random latency and order, and sinks that check everything.
+class DmaBench : public Bench<Vdma_master> {
+ public:
+  explicit DmaBench(uint64_t seed = test_seed()) : Bench(seed) {
+    cfg.bus_master = true;
+    cfg.ext_tag = true;
+    cfg.mrrs = 2;
+    cfg.mps = 1;
+    cfg.requester_id = 0x0100;
+    completer.read = [](uint64_t a, unsigned n) { return memory(a, n); };
+    make_answers = [this](const Tlp& t, unsigned) { return good(t); };
+  }
+
+  // ---- Settings -----------------------------------------------------------------------------------------------------
+  rtl::pcie_cfg_t cfg;
+  golden::Completer completer;
+  unsigned rd_pct = 100, pay_pct = 100, treq_pct = 100, cpl_pct = 100, wr_pct = 100, wdata_pct = 100, twd_pct = 100;
+  unsigned latency = 20, jitter = 0, sent_delay = 1;
+  bool reorder = false;  ///< Take any tag that is due, not the oldest.
+  /// Completions of a request that belongs to read number `index`.
+  std::function<std::vector<std::vector<rtl::cpl_t>>(const Tlp&, unsigned index)> make_answers;
+
+  std::vector<std::vector<rtl::cpl_t>> good(const Tlp& t) {
+    std::vector<std::vector<rtl::cpl_t>> v;
+    for (const Tlp& c : completer.complete(t)) v.push_back(cpl_beats(c, pkg::DmaOk));
+    return v;
+  }
+
+  // ---- Stimulus -----------------------------------------------------------------------------------------------------
+  void add_read(uint64_t addr, unsigned len, uint64_t status = pkg::DmaOk) {
+    rtl::rd_req_t r;
+    r.addr = addr;
+    r.len = static_cast<uint16_t>(len);
+    r.op.wqe = static_cast<uint16_t>(total_reads_);
+    r.op.qpn = 5;
+    reads_.push_back(r);
+    want_pay_.push_back({r, status});
+    if (status != pkg::DmaNoMaster) {
+      for (const auto& p : golden::split_request(addr, len, 128u << cfg.mrrs)) want_treq_.push_back({p, total_reads_, r.op});
+    }
+    ++total_reads_;
+  }
+
+  void add_write(uint64_t addr, unsigned len) {
+    Write w;
+    w.req.addr = addr;
+    w.req.len = static_cast<uint16_t>(len);
+    w.req.op.psn = total_writes_++;
+    w.data.resize(len);
+    for (auto& b : w.data) b = static_cast<uint8_t>(rng());
+    if (cfg.bus_master) {
+      const auto pieces = golden::split_request(addr, len, 128u << cfg.mps);
+      for (size_t i = 0; i < pieces.size(); ++i) {
+        const auto first = w.data.begin() + static_cast<std::ptrdiff_t>(pieces[i].addr - addr);
+        want_twr_.push_back({pieces[i], {first, first + pieces[i].len}, w.req.op, i + 1 == pieces.size()});
+      }
+    }
+    want_done_.push_back(w.req.op);
+    writes_.push_back(std::move(w));
+  }
+
+  void inject(const std::vector<rtl::cpl_t>& beats, uint64_t delay) {
+    injected_.push_back({cycle + delay, beats});
+  }
+
+  // ---- One cycle ----------------------------------------------------------------------------------------------------
+  void step() {
+    rtl::drive(top->cfg_i, cfg);
+    if (!rd_valid_) rd_valid_ = !reads_.empty() && chance(rd_pct);
+    top->rd_valid_i = rd_valid_;
+    if (rd_valid_) rtl::drive(top->rd_i, reads_.front());
+    top->pay_ready_i = chance(pay_pct);
+    top->treq_rd_ready_i = chance(treq_pct);
+    if (!wr_valid_) wr_valid_ = !writes_.empty() && !wr_taken_ && chance(wr_pct);
+    top->wr_valid_i = wr_valid_;
+    if (wr_valid_) rtl::drive(top->wr_i, writes_.front().req);
+    if (!wd_valid_) wd_valid_ = !writes_.empty() && chance(wdata_pct);
+    top->wdata_valid_i = wd_valid_;
+    if (wd_valid_) {
+      const BeatData d = beat_data(writes_.front().data, wbeat_ * 64);
+      for (unsigned i = 0; i < 16; ++i) top->wdata_i[i] = d[i];
+    }
+    // The write channels are taken as pcie_tlp_gen does: a request together with its first beat.
+    const bool twd_go = chance(twd_pct);
+    settle();
+    top->treq_wr_ready_i = twd_go && !twr_mid_ && top->treq_wr_valid_o && top->twd_valid_o;
+    top->twd_ready_i = twr_mid_ ? twd_go : top->treq_wr_ready_i;
+    top->twr_sent_i = !sent_due_.empty() && sent_due_.front() <= cycle;
+    if (top->twr_sent_i) sent_due_.pop_front();
+    drive_completion();
+    settle();
+    observe();
+    tick();
+  }
+
+  void run(unsigned limit = 200000) {
+    for (unsigned i = 0; i < limit && !finished(); ++i) {
+      step();
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_TRUE(finished()) << want_pay_.size() << " reads and " << want_done_.size() << " writes open, seed "
+                            << test_seed();
+    for (int i = 0; i < 5; ++i) step();
+    EXPECT_TRUE(top->idle_o);
+    EXPECT_TRUE(tags_used.empty());
+    EXPECT_EQ(probe_rd, total_reads_);
+  }
+
+  bool finished() const {
+    return want_pay_.empty() && want_done_.empty() && want_treq_.empty() && want_twr_.empty() && injected_.empty() &&
+           answers_.empty();
+  }
+
+  // ---- Results ------------------------------------------------------------------------------------------------------
+  std::map<uint16_t, std::deque<Answer>> answers_;
+  std::set<uint16_t> tags_used;  ///< With an answer outstanding.
+  size_t max_tags = 0;
+  uint16_t max_tag = 0;
+  unsigned unexpected = 0, errors = 0, malformed = 0, probe_rd = 0, probe_done = 0, bytes_checked = 0;
+  uint64_t last_cpl_cycle = 0, probe_cycle = 0, first_pay_cycle = 0, first_treq_cycle = 0, first_twr_cycle = 0;
+  std::vector<uint64_t> pay_cycles, treq_cycles;
+  unsigned total_reads_ = 0, total_writes_ = 0;
+
+ private:
+  struct Write {
+    rtl::wr_req_t req;
+    std::vector<uint8_t> data;
+  };
+  struct WantPay {
+    rtl::rd_req_t req;
+    uint64_t status;
+  };
+  struct WantTreq {
+    golden::Piece piece;
+    unsigned index;
+    rtl::op_t op;
+  };
+  struct WantTwr {
+    golden::Piece piece;
+    std::vector<uint8_t> data;
+    rtl::op_t op;
+    bool last;
+  };
+
+  void drive_completion() {
+    top->cpl_valid_i = 0;
+    if (current_.empty()) {
+      std::vector<uint16_t> due;
+      uint64_t oldest = ~0ull;
+      uint16_t oldest_tag = 0;
+      for (const auto& [tag, q] : answers_) {
+        if (q.front().due > cycle) continue;
+        due.push_back(tag);
+        if (q.front().due < oldest) oldest = q.front().due, oldest_tag = tag;
+      }
+      if (!injected_.empty() && injected_.front().due <= cycle) {
+        current_.assign(injected_.front().beats.begin(), injected_.front().beats.end());
+        injected_.pop_front();
+        current_tag_ = 0xFFFF;
+      } else if (!due.empty()) {
+        current_tag_ = reorder ? due[rng() % due.size()] : oldest_tag;
+        auto& q = answers_[current_tag_];
+        current_.assign(q.front().beats.begin(), q.front().beats.end());
+        q.pop_front();
+      }
+    }
+    if (current_.empty() || !chance(cpl_pct)) return;
+    top->cpl_valid_i = 1;
+    rtl::drive(top->cpl_i, current_.front());
+    current_.pop_front();
+    last_cpl_cycle = cycle;
+    if (current_.empty() && current_tag_ != 0xFFFF && answers_[current_tag_].empty()) {
+      answers_.erase(current_tag_);
+      tags_used.erase(current_tag_);
+    }
+  }
+
+  void observe() {
+    unexpected += top->stat_unexpected_o;
+    errors += top->stat_cpl_error_o;
+    malformed += top->stat_malformed_o;
+    if (top->probe_rd_o) {
+      const auto op = rtl::sample<rtl::op_t>(top->probe_rd_op_o);
+      EXPECT_EQ(op.wqe, probe_rd & 0xFFFF);
+      ++probe_rd;
+    }
+    if (top->probe_done_o) {
+      ++probe_done;
+      probe_cycle = cycle;
+      const auto op = rtl::sample<rtl::op_t>(top->probe_done_op_o);
+      EXPECT_TRUE(done_ops_.insert(op.wqe).second) << "second probe_done of " << op.wqe;
+      EXPECT_EQ(op.qpn, 5);
+    }
+    if (rd_valid_ && top->rd_ready_o) reads_.pop_front(), rd_valid_ = false;
+    observe_treq();
+    observe_payload();
+    observe_writes();
+  }
+
+  void observe_treq() {
+    if (top->treq_rd_valid_o && first_treq_cycle == 0) first_treq_cycle = cycle;
+    if (!top->treq_rd_valid_o || !top->treq_rd_ready_i) return;
+    const auto t = rtl::sample<rtl::tlp_req_t>(top->treq_rd_o);
+    treq_cycles.push_back(cycle);
+    ASSERT_FALSE(want_treq_.empty());
+    const WantTreq w = want_treq_.front();
+    want_treq_.pop_front();
+    ASSERT_EQ(t.addr, w.piece.addr);
+    ASSERT_EQ(t.len, w.piece.len);
+    ASSERT_FALSE(t.write);
+    ASSERT_EQ(t.op.wqe, w.op.wqe);
+    ASSERT_LT(t.tag, cfg.ext_tag ? kNumTags : std::min(kNumTags, 32u));
+    ASSERT_TRUE(tags_used.insert(t.tag).second) << "tag " << t.tag << " still in use";
+    max_tags = std::max(max_tags, tags_used.size());
+    max_tag = std::max(max_tag, t.tag);
+    const Tlp req = golden::make_read(t.addr, t.len, cfg.requester_id, t.tag);
+    uint64_t due = cycle + latency;
+    auto& q = answers_[t.tag];
+    for (auto& beats : make_answers(req, w.index)) {
+      if (jitter) due += rng() % jitter;
+      q.push_back({due, std::move(beats)});
+    }
+  }
+
+  void observe_payload() {
+    if (top->pay_valid_o && first_pay_cycle == 0) first_pay_cycle = cycle;
+    if (!top->pay_valid_o || !top->pay_ready_i) return;
+    pay_cycles.push_back(cycle);
+    const auto p = rtl::sample<rtl::payload_t>(top->pay_o);
+    ASSERT_FALSE(want_pay_.empty());
+    const WantPay& w = want_pay_.front();
+    if (w.status != pkg::DmaOk) {
+      ASSERT_TRUE(p.last);
+      ASSERT_EQ(p.status, w.status);
+      ASSERT_EQ(done_ops_.count(w.req.op.wqe), 0u) << "probe_done of a failed read";
+      want_pay_.pop_front();
+      return;
+    }
+    ASSERT_EQ(p.status, pkg::DmaOk) << "read " << w.req.op.wqe;
+    const unsigned left = w.req.len - pay_at_;
+    ASSERT_EQ(p.last, left <= 64);
+    ASSERT_EQ(p.bytes, std::min(64u, left));
+    for (unsigned i = 0; i < 64; ++i) {
+      ASSERT_EQ(beat_byte(p.data, i), i < left ? memory(w.req.addr + pay_at_ + i) : 0)
+          << std::hex << w.req.addr << " +" << pay_at_ + i;
+    }
+    bytes_checked += p.bytes;
+    pay_at_ += 64;
+    if (p.last) {
+      ASSERT_EQ(done_ops_.count(w.req.op.wqe), 1u);
+      pay_at_ = 0;
+      want_pay_.pop_front();
+    }
+  }
+
+  void observe_writes() {
+    if (wr_valid_ && top->wr_ready_o) wr_valid_ = false, wr_taken_ = true;
+    if (wd_valid_ && top->wdata_ready_o) {
+      ASSERT_TRUE(wr_taken_);
+      wd_valid_ = false;
+      if (++wbeat_ * 64 >= writes_.front().data.size()) writes_.pop_front(), wbeat_ = 0, wr_taken_ = false;
+    }
+    if (top->treq_wr_valid_o && first_twr_cycle == 0) {
+      first_twr_cycle = cycle;
+      EXPECT_TRUE(top->twd_valid_o);
+    }
+    if (top->treq_wr_valid_o && top->treq_wr_ready_i) {
+      const auto t = rtl::sample<rtl::tlp_req_t>(top->treq_wr_o);
+      ASSERT_FALSE(want_twr_.empty());
+      const WantTwr& w = want_twr_.front();
+      ASSERT_TRUE(t.write);
+      ASSERT_EQ(t.addr, w.piece.addr);
+      ASSERT_EQ(t.len, w.piece.len);
+      ASSERT_EQ(t.op.psn, w.op.psn);
+      twr_mid_ = true;
+      twr_at_ = 0;
+    }
+    if (top->twd_valid_o && top->twd_ready_i) {
+      ASSERT_TRUE(twr_mid_);
+      const auto d = rtl::sample<rtl::tlp_wdata_t>(top->twd_o);
+      const WantTwr& w = want_twr_.front();
+      const auto want = golden::make_write(w.piece.addr, w.data, 0, 0).payload;
+      ASSERT_EQ(d.data, beat_data(want, twr_at_)) << std::hex << w.piece.addr << " " << w.piece.len << " +" << twr_at_;
+      twr_at_ += 64;
+      ASSERT_EQ(d.last, twr_at_ >= want.size());
+      if (d.last) {
+        twr_mid_ = false;
+        sent_due_.push_back(cycle + sent_delay);
+        sent_last_.push_back(w.last);
+        want_twr_.pop_front();
+      }
+    }
+    if (top->twr_sent_i && cfg.bus_master) {
+      ASSERT_EQ(top->wr_done_o, sent_last_.front());
+      sent_last_.pop_front();
+    }
+    if (top->wr_done_o) {
+      ASSERT_FALSE(want_done_.empty());
+      ASSERT_EQ(rtl::sample<rtl::op_t>(top->wr_done_op_o).psn, want_done_.front().psn);
+      want_done_.pop_front();
+    }
+  }
+
+  std::deque<rtl::rd_req_t> reads_;
+  std::deque<WantPay> want_pay_;
+  std::deque<WantTreq> want_treq_;
+  std::deque<Write> writes_;
+  std::deque<WantTwr> want_twr_;
+  std::deque<rtl::op_t> want_done_;
+  std::deque<Answer> injected_;
+  std::deque<rtl::cpl_t> current_;
+  std::deque<uint64_t> sent_due_;
+  std::deque<bool> sent_last_;
+  std::set<uint16_t> done_ops_;
+  uint16_t current_tag_ = 0xFFFF;
+  bool rd_valid_ = false, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, twr_mid_ = false;
+  size_t wbeat_ = 0, twr_at_ = 0;
+  unsigned pay_at_ = 0;
+};
+
+unsigned random_len(std::mt19937_64& rng) {
+  switch (rng() % 4) {
+    case 0: return static_cast<unsigned>(1 + rng() % 8);
+    case 1: return static_cast<unsigned>(1 + rng() % 200);
+    case 2: return static_cast<unsigned>(64 * (1 + rng() % 64));
+    default: return static_cast<unsigned>(1 + rng() % 4096);
+  }
+}
+
+// Every read is cut as the reference cuts it, and all bytes come back in order, whatever MRRS, completion cuts, order of
+// tags, and pace of every side.
+TEST(DmaMasterTest, ReadsComeBackInOrder) {
+  for (unsigned mrrs : {0u, 2u, 5u}) {
+    for (unsigned rcb : {64u, 128u}) {
+      for (unsigned pace : {100u, 60u, 25u}) {
+        for (bool reorder : {false, true}) {
+          DmaBench b;
+          b.cfg.mrrs = static_cast<uint8_t>(mrrs);
+          b.completer.rcb = rcb;
+          b.completer.cut = [&b] { return b.chance(30); };
+          b.rd_pct = b.treq_pct = b.cpl_pct = pace;
+          b.pay_pct = pace == 60 ? 100 : pace;
+          b.reorder = reorder;
+          b.jitter = reorder ? 40 : 0;
+          for (int i = 0; i < 60; ++i) b.add_read(b.rng() >> 16, random_len(b.rng));
+          b.run();
+          if (HasFailure()) return;
+          EXPECT_EQ(b.probe_done, 60u);
+          EXPECT_EQ(b.unexpected + b.errors + b.malformed, 0u);
+        }
+      }
+    }
+  }
+}
+
+// Around every alignment and page end, for every MRRS, cuts and bytes are right.
+TEST(DmaMasterTest, ReadAlignmentSweep) {
+  for (unsigned mrrs = 0; mrrs <= 5; ++mrrs) {
+    DmaBench b;
+    b.cfg.mrrs = static_cast<uint8_t>(mrrs);
+    b.completer.cut = [] { return true; };
+    for (unsigned off : {0u, 1u, 2u, 3u, 4u, 31u, 60u, 63u, 64u, 127u, 0xFFCu, 0xFFFu}) {
+      for (unsigned len : {1u, 2u, 3u, 4u, 5u, 8u, 63u, 64u, 65u, 127u, 128u, 129u, 512u, 4095u, 4096u}) {
+        b.add_read(0x123450000 + off, len);
+      }
+    }
+    b.run();
+    if (HasFailure()) return;
+    EXPECT_EQ(b.malformed, 0u);
+  }
+}
+
+// 4096 B at a page's start with MRRS 4096 is one request; 8 B across a page end are two.
+TEST(DmaMasterTest, SplitExamples) {
+  DmaBench b;
+  b.cfg.mrrs = 5;
+  b.add_read(0x1000, 4096);
+  b.run();
+  EXPECT_EQ(b.treq_cycles.size(), 1u);
+  b.add_read(0x1FFC, 8);
+  b.run();
+  EXPECT_EQ(b.treq_cycles.size(), 3u);
+}
+
+// The standard's completion examples: 256 B at 0x103c cut at every RCB, 512 B at 0x1010 in the largest pieces.
+TEST(DmaMasterTest, CompletionExamples) {
+  DmaBench b;
+  b.cfg.mrrs = 5;
+  b.completer.cut = [] { return true; };
+  b.add_read(0x103C, 256);
+  b.run();
+  b.completer.cut = nullptr;
+  b.completer.mps = 256;
+  b.add_read(0x1010, 512);
+  b.run();
+  EXPECT_EQ(b.probe_done, 2u);
+  EXPECT_EQ(b.malformed, 0u);
+  EXPECT_EQ(b.bytes_checked, 768u);
+}
+
+// Hundreds of reads wrap ring, slots and tags; never more tags are out than there are, and all of them get used.
+TEST(DmaMasterTest, TagsBoundReadsInFlight) {
+  for (bool ext : {true, false}) {
+    DmaBench b;
+    b.cfg.ext_tag = ext;
+    b.cfg.mrrs = 0;
+    b.latency = kNumTags >= 32 ? 600 : 60;
+    b.jitter = 100;
+    b.reorder = true;
+    for (int i = 0; i < 300; ++i) b.add_read(b.rng() >> 20, static_cast<unsigned>(1 + b.rng() % 600));
+    b.run();
+    if (HasFailure()) return;
+    const size_t want = ext ? kNumTags : std::min(kNumTags, 32u);
+    EXPECT_EQ(b.max_tags, want);
+    EXPECT_EQ(b.max_tag, want - 1);
+  }
+}
+
+// Tags above 31 are not used again once extended tags are switched off.
+TEST(DmaMasterTest, ExtendedTagsOffAndOn) {
+  DmaBench b;
+  b.cfg.mrrs = 0;
+  b.latency = 300;
+  for (bool ext : {true, false, true}) {
+    b.cfg.ext_tag = ext;
+    for (int i = 0; i < 20; ++i) b.add_read(0x10000, 2048);
+    b.run();
+    if (HasFailure()) return;
+  }
+}
+
+// A read that fails returns one beat with its first error after all its tags are answered; its neighbours are whole.
+TEST(DmaMasterTest, FailedReadsReportOnce) {
+  for (uint64_t status : {pkg::DmaUr, pkg::DmaCa, pkg::DmaPoisoned, pkg::DmaMalformed}) {
+    for (bool reorder : {false, true}) {
+      DmaBench b;
+      b.cfg.mrrs = 1;
+      b.reorder = reorder;
+      b.jitter = reorder ? 30 : 0;
+      b.completer.cut = [&b] { return b.chance(30); };
+      unsigned failed = 0;
+      b.make_answers = [&](const Tlp& t, unsigned index) {
+        auto v = b.good(t);
+        if (index % 3 != 1 || (t.addr & 0x100)) return v;
+        // Every second request of such a read fails at once, or after its first completion.
+        if (v.size() > 1 && b.chance(50)) v.resize(1 + b.rng() % (v.size() - 1));
+        else v.clear();
+        Tlp f = b.completer.fail(t, golden::kCplUr);
+        if (status == pkg::DmaPoisoned || status == pkg::DmaMalformed) {
+          f.length_dw = 1 + static_cast<unsigned>(b.rng() % 40);
+          f.payload.assign(f.length_dw * 4, 0xEE);
+        }
+        v.push_back(cpl_beats(f, status));
+        ++failed;
+        return v;
+      };
+      for (unsigned i = 0; i < 90; ++i) {
+        const uint64_t addr = 0x40000 + (b.rng() & 0xFF);
+        b.add_read(addr, static_cast<unsigned>(300 + b.rng() % 1500), i % 3 == 1 ? status : pkg::DmaOk);
+      }
+      b.run();
+      if (HasFailure()) return;
+      EXPECT_GT(failed, 30u);
+      EXPECT_EQ(b.errors, status == pkg::DmaMalformed ? 0u : failed);
+      EXPECT_EQ(b.probe_done, 60u);
+      EXPECT_EQ(b.unexpected, 0u);
+    }
+  }
+}
+
+// The first error wins: UR and then CA on another tag of the same read is UR.
+TEST(DmaMasterTest, FirstErrorWins) {
+  DmaBench b;
+  b.cfg.mrrs = 1;
+  b.make_answers = [&](const Tlp& t, unsigned) {
+    const bool first = (t.addr & 0x100) == 0;
+    return std::vector<std::vector<rtl::cpl_t>>{
+        cpl_beats(b.completer.fail(t, golden::kCplUr), first ? pkg::DmaUr : pkg::DmaCa)};
+  };
+  b.add_read(0x1000, 512, pkg::DmaUr);
+  b.run();
+  EXPECT_EQ(b.errors, 2u);
+}
+
+// A completion that carries more than was asked for fails its read, and writes nothing beyond it.
+TEST(DmaMasterTest, SurplusIsDropped) {
+  for (unsigned surplus : {1u, 16u, 40u}) {
+    for (unsigned len : {4u, 64u, 100u, 200u}) {
+      DmaBench b;
+      b.cfg.mrrs = 5;
+      b.make_answers = [&](const Tlp& t, unsigned index) {
+        auto v = b.good(t);
+        if (index != 1) return v;
+        Tlp c = b.completer.complete(t)[0];
+        c.length_dw += surplus;
+        c.payload.resize(c.length_dw * 4, 0xEE);
+        return std::vector<std::vector<rtl::cpl_t>>{cpl_beats(c, pkg::DmaOk)};
+      };
+      // The neighbours' data are in the buffer before the surplus comes.
+      b.add_read(0x2000, 64);
+      b.add_read(0x3000, len, pkg::DmaMalformed);
+      b.add_read(0x4000, 64);
+      b.run();
+      if (HasFailure()) return;
+      EXPECT_EQ(b.malformed, 1u);
+      EXPECT_EQ(b.probe_done, 2u);
+    }
+  }
+}
+
+// The own count decides: a wrong byte count or lower address is counted, and the data are good all the same.
+TEST(DmaMasterTest, ByteCountIsCheckedNotTrusted) {
+  for (int what = 0; what < 2; ++what) {
+    DmaBench b;
+    b.completer.cut = [] { return true; };
+    unsigned spoiled = 0;
+    b.make_answers = [&](const Tlp& t, unsigned) {
+      auto v = b.good(t);
+      for (auto& c : v) {
+        if (!b.chance(30)) continue;
+        for (auto& beat : c) {
+          if (what == 0) beat.byte_count ^= 4;
+          else beat.lower_addr ^= 0x40;
+        }
+        ++spoiled;
+      }
+      return v;
+    };
+    for (int i = 0; i < 40; ++i) b.add_read(0x5000 + (b.rng() & 0xFFF), random_len(b.rng));
+    b.run();
+    if (HasFailure()) return;
+    EXPECT_GT(spoiled, 10u);
+    EXPECT_EQ(b.malformed, spoiled);
+  }
+}
+
+// Completions for tags that are not in use, never were, or just retired are counted and change nothing.
+TEST(DmaMasterTest, UnexpectedTagsAreDropped) {
+  DmaBench b;
+  b.cfg.mrrs = 5;
+  Tlp stray;
+  stray.fmt_type = golden::kCplD;
+  stray.length_dw = 24;
+  stray.byte_count = 96;
+  stray.payload.assign(96, 0xEE);
+  unsigned injected = 0;
+  for (uint16_t tag : {0, 1, 255, 256, 1023}) {
+    stray.tag = tag;
+    b.inject(cpl_beats(stray, pkg::DmaOk), 1), ++injected;
+  }
+  b.run();
+  EXPECT_EQ(b.unexpected, injected);
+  EXPECT_TRUE(b.top->idle_o);
+  // The last completion comes twice, back to back.
+  b.make_answers = [&](const Tlp& t, unsigned) {
+    auto v = b.good(t);
+    v.push_back(v.back());
+    ++injected;
+    return v;
+  };
+  for (unsigned len : {4u, 64u, 100u}) {
+    b.add_read(0x7000, len);
+    b.run();
+  }
+  EXPECT_EQ(b.unexpected, injected);
+  EXPECT_EQ(b.malformed + b.errors, 0u);
+}
+
+// Without bus mastering nothing is sent: a read says so in its place, a write is swallowed and reported.
+TEST(DmaMasterTest, NoBusMaster) {
+  DmaBench b;
+  b.cfg.bus_master = false;
+  for (unsigned len : {1u, 64u, 100u, 4096u}) {
+    b.add_read(0x1001, len, pkg::DmaNoMaster);
+    b.add_write(0x1001, len);
+  }
+  b.run();
+  EXPECT_TRUE(b.treq_cycles.empty());
+  EXPECT_EQ(b.probe_done, 0u);
+  b.cfg.bus_master = true;
+  b.add_read(0x1001, 300);
+  b.add_write(0x1001, 300);
+  b.run();
+}
+
+// Every write is cut as the reference cuts it, its bytes stand at their lanes, and it is done with its last TLP.
+TEST(DmaMasterTest, WritesAreCutAndShifted) {
+  for (unsigned mps : {0u, 1u, 2u, 5u}) {
+    for (unsigned pace : {100u, 50u}) {
+      for (unsigned delay : {1u, 30u}) {
+        DmaBench b;
+        b.cfg.mps = static_cast<uint8_t>(mps);
+        b.wr_pct = b.twd_pct = pace;
+        b.wdata_pct = pace == 50 ? 70 : 100;
+        b.sent_delay = delay;
+        for (unsigned off : {0u, 1u, 2u, 3u, 4u, 61u, 63u, 64u, 126u, 0xFFCu, 0xFFFu}) {
+          for (unsigned len : {1u, 2u, 4u, 5u, 63u, 64u, 65u, 128u, 129u, 300u, 4096u}) b.add_write(0x70000 + off, len);
+        }
+        for (int i = 0; i < 60; ++i) b.add_write(b.rng() >> 8, random_len(b.rng));
+        b.run();
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Reads and writes at once do not disturb each other.
+TEST(DmaMasterTest, ReadsAndWritesTogether) {
+  DmaBench b;
+  b.rd_pct = b.wr_pct = 50;
+  b.pay_pct = b.twd_pct = 70;
+  b.reorder = true;
+  b.jitter = 50;
+  b.completer.cut = [&b] { return b.chance(20); };
+  for (int i = 0; i < 200; ++i) {
+    b.add_read(b.rng() >> 12, random_len(b.rng));
+    b.add_write(b.rng() >> 12, random_len(b.rng));
+  }
+  b.run();
+}
+
+// A read that nobody can send does not hold up a write.
+TEST(DmaMasterTest, BlockedReadLeavesWritesFree) {
+  DmaBench b;
+  b.treq_pct = 0;
+  b.add_read(0x1000, 64);
+  b.add_write(0x2000, 64);
+  for (int i = 0; i < 20; ++i) b.step();
+  EXPECT_NE(b.first_twr_cycle, 0u);
+  b.treq_pct = 100;
+  b.run();
+}
+
+// The latencies that the docs state.
+TEST(DmaMasterTest, Latencies) {
+  DmaBench b;
+  b.step();
+  uint64_t start = b.cycle;
+  b.add_read(0x1000, 64);
+  b.run();
+  EXPECT_EQ(b.first_treq_cycle - start, 1u);
+  EXPECT_EQ(b.probe_cycle - b.last_cpl_cycle, 1u);
+  EXPECT_EQ(b.first_pay_cycle - b.probe_cycle, 3u);
+  start = b.cycle;
+  b.add_write(0x2000, 64);
+  b.run();
+  EXPECT_EQ(b.first_twr_cycle - start, 2u);
+}
+
+// With a round trip of 900 cycles, 512 B reads of MRRS 512 fill the output, aligned or not.
+TEST(DmaMasterTest, FullRateAtLongRoundTrip) {
+  if (kNumTags < 128) GTEST_SKIP();
+  for (unsigned off : {0u, 4u}) {
+    DmaBench b;
+    b.latency = 900;
+    b.completer.mps = 512;
+    const unsigned n = 500;
+    for (unsigned i = 0; i < n; ++i) b.add_read(0x100000 + i * 0x1000 + off, 512);
+    b.run();
+    if (HasFailure()) return;
+    // Between the first and the last beat: 8 beats a read, and 1 cycle more where two lines make a beat.
+    const uint64_t span = b.pay_cycles.back() - b.pay_cycles.front() + 1;
+    EXPECT_LE(span, n * (off ? 9u : 8u) + 20);
+  }
+  DmaBench b;
+  b.latency = 200;
+  for (unsigned i = 0; i < 1000; ++i) b.add_read(0x100000 + i * 64, 64);
+  b.run();
+  EXPECT_LE(b.pay_cycles.back() - b.pay_cycles.front(), 1000 * (200u + 20u) / 128);
+  // The pieces of one read leave one a cycle.
+  b.treq_cycles.clear();
+  b.add_read(0x200000, 4096);
+  b.run();
+  EXPECT_EQ(b.treq_cycles.back() - b.treq_cycles.front(), 7u);
+}
+
+}  // namespace
+}  // namespace rnic::test
