@@ -15,24 +15,14 @@ install(FILES ${PROJECT_BINARY_DIR}/src/v_rnic_top.vl/Vrnic_top__ALL.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_rtl.a)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rnic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
-foreach(dir profiles scenarios share)
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/sim/${dir})
-    if(dir STREQUAL share)
-      install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/share/ DESTINATION ${RNICSIM_DATA_DIR})
-    else()
-      install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/${dir} DESTINATION ${RNICSIM_DATA_DIR})
-    endif()
-  endif()
-endforeach()
+# The program installs itself (sim/CMakeLists.txt); the library needs the profiles without it, too.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/profiles DESTINATION ${RNICSIM_DATA_DIR} FILES_MATCHING PATTERN "*.toml")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/share/ DESTINATION ${RNICSIM_DATA_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/rtl DESTINATION ${RNICSIM_DATA_DIR}
   FILES_MATCHING PATTERN "*.sv" PATTERN "*.svh" PATTERN "*.vlt" PATTERN "*.rdl")
 install(FILES ${PROJECT_SOURCE_DIR}/tests/support/sc_gtest_main.cpp DESTINATION ${RNICSIM_DATA_DIR}/testing/support)
 install(FILES ${PROJECT_SOURCE_DIR}/tests/system/fixture.h DESTINATION ${RNICSIM_DATA_DIR}/testing/system)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
-if(TARGET rnicsim_cli)
-  install(TARGETS rnicsim_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rnicsimConfig.cmake.in
   ${PROJECT_BINARY_DIR}/package/rnicsimConfig.cmake

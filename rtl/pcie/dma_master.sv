@@ -5,12 +5,12 @@
 //
 // Reads: up to NumTags TLPs in flight, and BufBytes of reassembly buffer, reserved before a read is sent, so that
 // completions never have to wait. A request is finished when the bytes that it asked for have arrived, whatever the
-// completer's byte count says; only then is its tag free. A failed read returns one beat with last and its status, after
-// all its tags have been answered.
+// completer's byte count says; only then is its tag free. A failed read returns one beat with last and its status,
+// after all its tags have been answered.
 // Writes: data in lane 0 on; posted. wr_done_o pulses when the last TLP of the write has been accepted at the pins.
 //
-// The halves are dma_read and dma_write; they share nothing. Without bus mastering a read returns DmaNoMaster and a write
-// is swallowed. There is no completion timer: a read that is never answered stays.
+// The halves are dma_read and dma_write; they share nothing. Without bus mastering a read returns DmaNoMaster and a
+// write is swallowed. There is no completion timer: a read that is never answered stays.
 module dma_master #(
   parameter int unsigned NumTags = 256,
   parameter int unsigned BufBytes = 65536,

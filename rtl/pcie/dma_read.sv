@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read half of dma_master: splits a read into memory read requests, gives each a tag, writes completion data of any order
-// into a reassembly buffer, and streams the data of finished reads in request order.
+// Read half of dma_master: splits a read into memory read requests, gives each a tag, writes completion data of any
+// order into a reassembly buffer, and streams the data of finished reads in request order.
 //
-// Buffer: a ring of 64 B lines in 16 banks of one DW. A read takes ceil((addr mod 64 + len) / 64) lines in order when it is
-// accepted; byte a of the address space stands at lane a mod 64 of its line. A read is accepted only when 65 lines are
-// free, so that acceptance does not depend on its length. Each bank has its own row address, so a completion beat of 16
-// DWs that starts at any DW is written in one cycle.
+// Buffer: a ring of 64 B lines in 16 banks of one DW. A read takes ceil((addr mod 64 + len) / 64) lines in order when
+// it is accepted; byte a of the address space stands at lane a mod 64 of its line. A read is accepted only when 65
+// lines are free, so that acceptance does not depend on its length. Each bank has its own row address, so a completion
+// beat of 16 DWs that starts at any DW is written in one cycle.
 // Cuts: at every multiple of MRRS, which includes every 4 KiB boundary; so all pieces but the first start DW-aligned.
 //
-// Latency: rd_valid_i to treq_rd_valid_o 1 cycle; completion beat at cpl_valid_i to probe_done_o 1 cycle, to pay_valid_o
-// 4 cycles (3 after probe_done_o). One TLP a cycle; one payload beat a cycle, and one cycle more for a read that starts
-// inside a line and reaches into the next.
+// Latency: rd_valid_i to treq_rd_valid_o 1 cycle; completion beat at cpl_valid_i to probe_done_o 1 cycle, to
+// pay_valid_o 4 cycles (3 after probe_done_o). One TLP a cycle; one payload beat a cycle, and one cycle more for a
+// read that starts inside a line and reaches into the next.
 module dma_read #(
   parameter int unsigned NumTags = 256,        // 1..256
   parameter int unsigned BufBytes = 65536,     // power of two, at least 8192
@@ -74,7 +74,7 @@ module dma_read #(
     end
   endfunction
 
-  // ---- Reservation: a slot, lines, and the shape of the read -------------------------------------------------------
+  // ---- Reservation: a slot, lines, and the shape of the read ------------------------------------------------------
   logic [SlotW:0] wptr_q, rptr_q;
   logic [LineW-1:0] line_q;            // next free line
   logic [LineW:0] free_q;              // free lines
@@ -110,7 +110,7 @@ module dma_read #(
   // Cycles that the output needs: one more than beats when a beat is made of two lines.
   assign in_steps = in_beats + {6'b0, rd_i.addr[5:0] != 6'd0 && in_lanes[12:6] != 7'd1};
 
-  // ---- Splitter: current read, and one more behind it -----------------------------------------------------------------
+  // ---- Splitter: current read, and one more behind it -------------------------------------------------------------
   logic nx_valid_q, sp_valid_q, tag_valid_q;
   logic [63:0] nx_addr_q, sp_addr_q;
   logic [12:0] nx_len_q, nx_first_q, sp_rem_q, sp_plen_q;
@@ -147,7 +147,7 @@ module dma_read #(
   logic pick;
   assign pick = sp_next && (!tag_valid_q || fire);
 
-  // ---- Completions: registered with the tag's state (stage B), then written ------------------------------------------
+  // ---- Completions: registered with the tag's state (stage B), then written ---------------------------------------
   logic b_valid_q, b_sop_q, b_eop_q, b_act_q;
   logic [2:0] b_status_q;
   logic [7:0] b_tag_q;
@@ -234,7 +234,7 @@ module dma_read #(
     if (b_end && !b_fin) dyn_mem[b_tag_q] <= {1'b1, b_pos_next, b_rem_next};
   end
 
-  // ---- Per read: pieces still out, first error, finished -------------------------------------------------------------
+  // ---- Per read: pieces still out, first error, finished ----------------------------------------------------------
   logic [5:0] out_mem [MaxReads];      // pieces not yet answered
   logic [2:0] st_mem [MaxReads];
   logic [InfoW-1:0] info_mem [MaxReads];
@@ -264,7 +264,7 @@ module dma_read #(
     end
   end
 
-  // ---- Output ---------------------------------------------------------------------------------------------------------
+  // ---- Output -----------------------------------------------------------------------------------------------------
   // Stage R reads a line (r_*), stage S joins it with the one before and shifts; then the output register.
   logic pay_valid_q, r_valid_q, mid_q;
   rnic_pkg::payload_t pay_q;

@@ -2,8 +2,8 @@
 // Write half of dma_master: splits a write into memory write requests of at most MPS and shifts its data so that each
 // TLP's first DW stands in lane 0, the first byte at lane addr mod 4. Bytes outside the write are zero.
 //
-// Cuts at every multiple of MPS, which includes every 4 KiB boundary. One write at a time; the next request is taken when
-// the last beat of the one before has been produced. A TLP's request becomes valid together with its first beat.
+// Cuts at every multiple of MPS, which includes every 4 KiB boundary. One write at a time; the next request is taken
+// when the last beat of the one before has been produced. A TLP's request becomes valid together with its first beat.
 // Without bus mastering a write is swallowed with its data, and reported done.
 //
 // Latency: wr_valid_i (with data waiting) to treq_wr_valid_o 2 cycles. One beat a cycle, one cycle between writes.

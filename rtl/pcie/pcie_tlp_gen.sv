@@ -2,14 +2,14 @@
 // TLP generator and completion parser: builds MRd/MWr headers (3 or 4 DW, byte enables, length), obeys credits, puts
 // posted and non-posted requests on one stream, and parses completions.
 //
-// A posted TLP may pass a blocked non-posted one, never the other way round. A TLP's beats are contiguous in order; the
-// header travels with the first. One beat a cycle. A TLP starts only when its credits are there.
+// A posted TLP may pass a blocked non-posted one, never the other way round. A TLP's beats are contiguous in order;
+// the header travels with the first. One beat a cycle. A TLP starts only when its credits are there.
 //
 // Latency: one cycle from an accepted request to tlp_tx_valid_o, one cycle from tlp_rx_valid_i to cpl_valid_o. When a
-// read and a write can both be sent they take turns, but a read never goes before a write that waited before it. A write
-// is taken together with its first beat of data; if its later beats come late, tlp_tx_valid_o drops inside the TLP and
-// nothing else is sent. A completion whose data disagree with its length ends with the beat at which that shows, with
-// DmaMalformed; the rest of it is dropped.
+// read and a write can both be sent they take turns, but a read never goes before a write that waited before it. A
+// write is taken together with its first beat of data; if its later beats come late, tlp_tx_valid_o drops inside the
+// TLP and nothing else is sent. A completion whose data disagree with its length ends with the beat at which that
+// shows, with DmaMalformed; the rest of it is dropped.
 module pcie_tlp_gen (
   input  logic clk_i,
   input  logic rst_ni,
@@ -66,7 +66,7 @@ module pcie_tlp_gen (
     end
   endfunction
 
-  // ---- Requests out -------------------------------------------------------------------------------------------------
+  // ---- Requests out -----------------------------------------------------------------------------------------------
   logic tx_valid_q;
   rnic_pkg::tlp_beat_t tx_q;
   logic mid_q;                 // inside a write of more than one beat
@@ -152,7 +152,7 @@ module pcie_tlp_gen (
     end
   end
 
-  // ---- Completions in -------------------------------------------------------------------------------------------------
+  // ---- Completions in ---------------------------------------------------------------------------------------------
   logic cpl_valid_q, unexpected_q, malformed_q;
   rnic_pkg::cpl_t cpl_q;
   logic rx_act_q;              // inside a completion that is passed on

@@ -251,7 +251,7 @@ module tx_segmenter (
       desc_q.bth_opcode <= bth_op | (cur_job_q.qpc.transport == rnic_pkg::TransUc ? roce_pkg::BthUc : roce_pkg::BthRc);
       desc_q.solicited <= !failed && last && cur_job_q.st.solicited && (send_op || imm_op);
       desc_q.ack_req <= !failed && cur_job_q.qpc.transport == rnic_pkg::TransRc &&
-                        (last || cur_job_q.st.psn[5:0] == 6'd63);
+                        (last || cur_job_q.st.psn[5:0] == 6'd31);
       desc_q.has_reth <= !failed && cur_first_q && !send_op;
       desc_q.has_imm <= !failed && last && imm_op;
       desc_q.raddr <= cur_job_q.raddr;

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <vector>
@@ -20,10 +19,6 @@
 
 namespace rnic::bench {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Runs fn in a child process (SystemC elaborates once a process).
 Replay in_child(const std::function<Replay()>& fn) {
@@ -95,10 +90,10 @@ Replay run_system(const Profile& profile, const Workload& w, Watch watch, const 
       }
     });
   }
-  const auto start = std::chrono::steady_clock::now();
+  const double start = cpu_seconds();
   if (sys.run() != RunEnd::kDone) throw SimError("the benchmark's run did not end");
   Replay r;
-  r.seconds = seconds_since(start);
+  r.seconds = cpu_seconds() - start;
   r.cycles = sys.node().nic->clocked_cycles();
   r.frames = counter.frames;
   return r;
@@ -122,12 +117,12 @@ Replay run_idle(const Profile& profile) {
     wr.length = 64;
     ctx.post_send(qp, wr);
     ctx.wait_cq(cq, Time(1, sc_core::SC_MS));
-    const auto start = std::chrono::steady_clock::now();
+    const double start = cpu_seconds();
     const uint64_t cycles = sys.node().nic->clocked_cycles();
     sc_core::wait(Time(1, sc_core::SC_SEC));
     ctx.post_send(qp, wr);
     r.frames = ctx.wait_cq(cq, Time(1, sc_core::SC_MS)) ? 1 : 0;
-    r.seconds = seconds_since(start);
+    r.seconds = cpu_seconds() - start;
     r.cycles = sys.node().nic->clocked_cycles() - cycles;
   });
   sys.run();
@@ -139,23 +134,31 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-int bench(const std::string& profile_name, const Workload& w, unsigned rounds) {
+int bench(const std::string& profile_name, const Workload& w, unsigned rounds, const std::string& only) {
   const Profile profile = Profile::load(profile_name);
   const std::string stimulus = fmt::format("/tmp/rnic_bench_{}.stim", getpid());
   const Replay recorded = in_child([&] { return run_system(profile, w, Watch::kCount, stimulus); });
   fmt::print("workload: {} QPs x {} UC WRITEs of {} B: {} frames, {} clocked cycles, profile {}\n", w.qps, w.count,
              w.size, recorded.frames, recorded.cycles, profile.name());
   struct Part {
+    const char* key;
     const char* name;
     std::function<Replay()> run;
     std::vector<double> rates;
   };
   std::vector<Part> parts = {
-      {"a  bare Verilated rnic_top, recorded stimulus", [&] { return run_bare_cc(stimulus); }, {}},
-      {"b  rnicsim, everything attached, no tracing", [&] { return run_system(profile, w, Watch::kCount, ""); }, {}},
-      {"b' the same, all frames and TLPs kept", [&] { return run_system(profile, w, Watch::kRecorder, ""); }, {}},
-      {"c  stock --sc model, recorded stimulus", [&] { return run_stock_sc(stimulus); }, {}},
+      {"a", "a  bare Verilated rnic_top, recorded stimulus", [&] { return run_bare_cc(stimulus); }, {}},
+      {"b", "b  rnicsim, everything attached, no tracing", [&] { return run_system(profile, w, Watch::kCount, ""); }, {}},
+      {"b2", "b' the same, all frames and TLPs kept", [&] { return run_system(profile, w, Watch::kRecorder, ""); }, {}},
+      {"c", "c  stock --sc model, recorded stimulus", [&] { return run_stock_sc(stimulus); }, {}},
   };
+  if (!only.empty()) {
+    const auto p = std::find_if(parts.begin(), parts.end(), [&](const Part& x) { return only == x.key; });
+    const Replay r = in_child(p->run);
+    fmt::print("{:48} {:8.1f} k cycles/s\n", p->name, static_cast<double>(r.cycles) / r.seconds / 1e3);
+    std::remove(stimulus.c_str());
+    return 0;
+  }
   for (unsigned round = 0; round < rounds; ++round) {
     for (auto& p : parts) {
       if (isatty(2)) fmt::print(stderr, "\rround {}/{}: {:50}", round + 1, rounds, p.name);
@@ -177,7 +180,7 @@ int bench(const std::string& profile_name, const Workload& w, unsigned rounds) {
   const double a = median(parts[0].rates), b = median(parts[1].rates), c = median(parts[3].rates);
   fmt::print("b/a {:.3f}   b/c {:.2f}\n", b / a, b / c);
   const Replay idle = in_child([&] { return run_idle(profile); });
-  fmt::print("1 s of idle between two doorbells: {:.2f} ms of wall time, {} cycles clocked{}\n", idle.seconds * 1e3,
+  fmt::print("1 s of idle between two doorbells: {:.2f} ms of CPU time, {} cycles clocked{}\n", idle.seconds * 1e3,
              idle.cycles, idle.frames == 1 ? "" : " (the second message did not complete)");
   return idle.frames == 1 ? 0 : 1;
 }
@@ -191,14 +194,16 @@ int sc_main(int argc, char** argv) {
   std::string profile = "seed-400g";
   rnic::bench::Workload w{65536, 1, 200};
   unsigned rounds = 3;
+  std::string only;
   app.add_option("--profile", profile, "profile")->capture_default_str();
   app.add_option("-s,--size", w.size, "bytes a message")->capture_default_str();
   app.add_option("-q,--qp", w.qps, "queue pairs")->capture_default_str();
   app.add_option("-n,--iters", w.count, "messages a queue pair")->capture_default_str();
   app.add_option("--rounds", rounds, "how often each part is measured")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--only", only, "run one part once, for a profiler: a, b, b2 or c")->check(CLI::IsMember({"a", "b", "b2", "c"}));
   CLI11_PARSE(app, argc, argv);
   try {
-    return rnic::bench::bench(profile, w, rounds);
+    return rnic::bench::bench(profile, w, rounds, only);
   } catch (const rnic::InputError& e) {
     fmt::print(stderr, "rnic_bench: {}\n", e.what());
     return 2;

@@ -3,13 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace rnic::bench {
 
+/// CPU time of this process: what a run costs, whatever else the machine does meanwhile.
+inline double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 struct Replay {
   uint64_t cycles = 0;
-  double seconds = 0;
+  double seconds = 0;   ///< CPU time
   uint64_t frames = 0;  ///< last beats accepted by the MAC: the work done must be that of the recorded run
 };
 

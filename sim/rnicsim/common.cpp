@@ -89,7 +89,15 @@ void add_profile_options(CLI::App& app, Common& c) {
 
 void add_simulation_options(CLI::App& app, Common& c) {
   add_profile_options(app, c);
-  app.add_option("--seed", c.seed, "Seed of everything random [1]")->type_name("N")->group("Run");
+  app.add_option_function<uint64_t>(
+         "--seed",
+         [&c](const uint64_t& n) {
+           c.seed = n;
+           c.seed_given = true;
+         },
+         "Seed of everything random [1]")
+      ->type_name("N")
+      ->group("Run");
   app.add_option("-o,--out", c.out,
                  "Run directory: result.json, profile.toml, capture.pcapng, tlp.log, report.html, wave.fst")
       ->type_name("DIR")

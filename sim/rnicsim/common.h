@@ -38,6 +38,7 @@ struct Common {
   bool profile_given = false;
   std::vector<std::string> set;
   uint64_t seed = 1;
+  bool seed_given = false;
   std::string out;           ///< run directory; empty: none
   std::string trace;         ///< none, full, FROM:TO, last:N; empty: the subcommand's own default
   bool json = false;

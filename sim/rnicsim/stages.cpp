@@ -358,11 +358,12 @@ int run(const Options& o) {
   }
 
   const ClockInfo clock{so.phases_ps.empty() ? 0 : so.phases_ps[0], to_ps(profile.time("clock.core_period"))};
+  const auto payload = o.mem == host::Space::kGpu ? ModelLatencies::Payload::kGpu : ModelLatencies::Payload::kHost;
   std::vector<StageTable> tables;
   for (const Message& m : measured.messages) {
     const std::vector<Event> events(rec.events.begin() + static_cast<std::ptrdiff_t>(m.first_event),
                                     rec.events.begin() + static_cast<std::ptrdiff_t>(m.end_event));
-    tables.push_back(make_stage_table(events, 0, measured.qpn, m.wqe, clock, model_latencies(profile)));
+    tables.push_back(make_stage_table(events, 0, measured.qpn, m.wqe, clock, model_latencies(profile, payload)));
   }
 
   nlohmann::json result = result_header(rerun_line(), profile, o.common.seed);

@@ -77,9 +77,7 @@ void Mac::accept(const rtl::mac_beat_t& beat) {
 
   const size_t from = partial_.size();
   partial_.resize(from + beat.bytes);
-  for (unsigned i = 0; i < beat.bytes; ++i) {
-    partial_[from + i] = static_cast<uint8_t>(beat.data[i / 4] >> (8 * (i % 4)));
-  }
+  std::memcpy(partial_.data() + from, beat.data.data(), beat.bytes);  // byte i in bits [8i +: 8], as on the host
   partial_held_ += beat.bytes;
   recent_ps_ = now_ps();
   recent_bytes_ = beat.bytes;
@@ -105,6 +103,7 @@ void Mac::send_frame(const rtl::op_t& op) {
   }
   FrameRecord frame{nic_id_, port_, slot.start_ps, slot.end_ps, op, std::move(partial_)};
   partial_ = {};
+  partial_.reserve(frame.bytes.size() + kBeatBytes);  // the next frame is likely to be as long
   later_.at(from_ps(slot.end_ps), [this, frame = std::move(frame)]() mutable {
     --to_send_;
     ++tx_packets_;

@@ -111,7 +111,10 @@ struct Nic::Impl : public BarClient, public Observer {
 
   ~Impl() override {
     close_trace();
+    // Verilator 5.006's destructors use the thread's current context, which may be another NIC's that is gone by now.
+    Verilated::threadContextp(&context);
     top->final();
+    top.reset();
   }
 
   // ---- What arrives at the pins ------------------------------------------------------------------------------------
@@ -128,15 +131,16 @@ struct Nic::Impl : public BarClient, public Observer {
   void completion(const pcie::Tlp& tlp) {
     const uint64_t t = now();
     const size_t beats = std::max<size_t>(1, (tlp.data.size() + 63) / 64);
+    rtl::tlp_beat_t b;
+    b.hdr = {tlp.hdr[3], tlp.hdr[2], tlp.hdr[1], tlp.hdr[0]};
+    b.op = tlp.op;
     for (size_t i = 0; i < beats; ++i) {
-      rtl::tlp_beat_t b;
       b.sop = i == 0;
       b.eop = i + 1 == beats;
-      b.hdr = {tlp.hdr[3], tlp.hdr[2], tlp.hdr[1], tlp.hdr[0]};
       const size_t n = std::min<size_t>(64, tlp.data.size() - i * 64);
       b.dws = static_cast<uint8_t>(n / 4);
+      if (n != 64) b.data = {};
       if (n != 0) std::memcpy(b.data.data(), tlp.data.data() + i * 64, n);
-      b.op = tlp.op;
       tlp_rx.push_back({t, b.pack()});
     }
     wake();
@@ -362,7 +366,9 @@ struct Nic::Impl : public BarClient, public Observer {
       case EventKind::kCqeVisible: ext.cqe_visible ^= true; break;
       default: return;  // an RTL instant: the waveform has it already
     }
-    ext.op = e.op;
+    // Models report what happens at one picosecond in any order; the packet shown must not depend on it.
+    if (e.ps != ext_ps || e.kind >= ext_kind) ext.op = e.op, ext_kind = e.kind;
+    ext_ps = e.ps;
     if (!sleeping && e.ps == next_edge) {
       deferred = true;  // this edge is still to come: its inputs lie one picosecond earlier
       return;
@@ -417,6 +423,8 @@ struct Nic::Impl : public BarClient, public Observer {
   uint64_t next_edge = 0, clocked = 0;
 
   rtl::ext_probe_t ext;
+  uint64_t ext_ps = kNever;
+  EventKind ext_kind{};
   uint64_t pending = kNever, high_since = kNever;
   bool deferred = false;
 };

@@ -325,7 +325,7 @@ std::string small_timelines(const std::vector<StageTable>& tables, size_t from) 
   const double width = kWidth - kLeft - kRight;
   const size_t to = std::min(tables.size(), from + kTimelines);
   double end = 1;
-  for (size_t i = from; i < to; ++i) end = std::max(end, end_ns(tables[i]));
+  for (size_t i = from; i < to; ++i) end = std::max(end, 1.02 * rel(tables[i].first_bit_ps, tables[i].t0_ps));
   const double scale = width / end;
   const double bottom = 6 + (to - from) * kRow;
   std::string s =
@@ -643,6 +643,25 @@ std::string counters(const nlohmann::json& result) {
   return s + "</div>\n";
 }
 
+/// result.checks, an array of {name, what, expected, got, passed}.
+std::string checks(const nlohmann::json& result) {
+  if (!result.is_object() || !result.contains("checks") || !result["checks"].is_array() || result["checks"].empty()) {
+    return "";
+  }
+  std::string s =
+      "<h2>Checks</h2>\n<table class='list'><thead><tr><th>Check</th><th>What</th><th>Expected</th>"
+      "<th class='n'>Got</th><th></th></tr></thead><tbody>\n";
+  for (const auto& c : result["checks"]) {
+    if (!c.is_object()) continue;
+    const auto cell = [&](const char* key) { return c.contains(key) ? esc(scalar(c[key])) : std::string(); };
+    const bool passed = c.contains("passed") && c["passed"] == true;
+    s += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td class='n'>{}</td><td class='{}'>{}</td></tr>\n",
+                     cell("name"), cell("what"), cell("expected"), cell("got"), passed ? "under" : "over",
+                     passed ? "passed" : "FAILED");
+  }
+  return s + "</tbody></table>\n";
+}
+
 /// Single values of the result; what the report shows elsewhere is left out.
 std::string summary(const nlohmann::json& result) {
   if (!result.is_object() || result.empty()) return "";
@@ -650,7 +669,8 @@ std::string summary(const nlohmann::json& result) {
   const auto row = [&](const std::string& name, const nlohmann::json& v) {
     rows += fmt::format("<tr><td class='w'>{}</td><td>{}</td></tr>\n", esc(name), esc(scalar(v)));
   };
-  static const std::set<std::string> kElsewhere{"counters", "command", "profile", "stages", "tables", "errors"};
+  static const std::set<std::string> kElsewhere{"counters", "command", "profile", "stages", "table",
+                                                "tables",   "errors",  "checks",  "vs",     "fit_note"};
   for (const auto& [key, value] : result.items()) {
     if (kElsewhere.count(key)) continue;
     if (value.is_primitive()) {
@@ -741,7 +761,7 @@ void write_report(const std::string& path, const ReportInput& in) {
     for (const auto& [name, values] : in.latencies_ns) s += histogram(name, values);
     s += "</div>\n";
   }
-  s += summary(in.result) + counters(in.result);
+  s += checks(in.result) + summary(in.result) + counters(in.result);
   if (in.recorder) s += errors(*in.recorder) + frames(*in.recorder) + tlps(*in.recorder);
   if (in.profile) s += profile_table(*in.profile, used);
   s += "<footer>Written by rnicsim. Times are simulated.</footer>\n</main></body></html>\n";

@@ -147,9 +147,11 @@ struct Hub::Impl {
   }
 
   void forward(Port src, Port dst, Tlp t) {
-    const bool root = src == kHost || dst == kHost;
-    later_.after(root ? root_ : peer_, [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); });
+    later_.after(latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); });
   }
+
+  /// Of the hub between two ports.
+  const Time& latency(Port src, Port dst) const { return src == kHost || dst == kHost ? root_ : peer_; }
 
   /// A TLP leaves the hub at dst.
   void leave(Port src, Port dst, Tlp t) {
@@ -258,7 +260,9 @@ struct Hub::Impl {
       answer(cpu_[to == kGpu], t);
     } else if (from == kGpu) {
       const uint64_t bytes = t.wire_bytes();  // before t is moved
-      cross(gpu_up_, gpu_link_, bytes, [this, to, t = std::move(t)]() mutable { forward(kGpu, to, std::move(t)); });
+      // Nothing is decided on arrival at the hub: straight on to where it leaves.
+      cross(gpu_up_, gpu_link_ + latency(kGpu, to), bytes,
+            [this, to, t = std::move(t)]() mutable { leave(kGpu, to, std::move(t)); });
     } else {
       forward(from, to, std::move(t));
     }

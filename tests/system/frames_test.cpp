@@ -171,9 +171,9 @@ TEST_F(FramesTest, PublishedFrames) {
     path.sq_psn = 0xfffffe;
     SendWr nothing = wr(WrOpcode::kRdmaWrite, 0);
     nothing.remote_addr = nothing.rkey = 0;
-    post(QpType::kRc, path,
-         {wr(WrOpcode::kRdmaWrite, 600), wr(WrOpcode::kRdmaWrite, 1, 2048), nothing,
-          wr(WrOpcode::kRdmaWriteImm, 64, 0, 0xdeadbeef)},
+    SendWr with_imm = wr(WrOpcode::kRdmaWriteImm, 64, 0, 0xdeadbeef);
+    with_imm.solicited = true;
+    post(QpType::kRc, path, {wr(WrOpcode::kRdmaWrite, 600), wr(WrOpcode::kRdmaWrite, 1, 2048), nothing, with_imm},
          {"rc_write_first_256of600", "rc_write_middle_256", "rc_write_last_88_ackreq_psnwrap", "rc_write_only_1B_pad3",
           "rc_write_only_0B", "rc_write_only_imm_64B"});
     path.sq_psn = 3;
@@ -262,7 +262,7 @@ class OracleTest : public MessagesTest {
 TEST_F(OracleTest, TsharkDissectsEveryFrame) {
   run_sample();
   expect_right_frames();
-  ASSERT_GT(recorder.frames.size(), 1000u);
+  ASSERT_GT(recorder.frames.size(), 500u);
   const auto answer = ask();
   EXPECT_EQ(answer.status, 0) << answer.text;
 }

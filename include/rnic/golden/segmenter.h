@@ -98,7 +98,7 @@ inline Packet packet_at(const SegmentQp& qp, const Wqe& wqe, uint64_t k) {
   // Only a packet that consumes a receive WQE can solicit an event.
   p.solicited = p.last && wqe.solicited && (is_send(wqe.opcode) || imm);
   // Reliable: the last packet, and one PSN in 64 inside a message, so that a long one is acknowledged on its way.
-  p.ack_req = qp.transport == Transport::kRc && (p.last || p.psn % 64 == 63);
+  p.ack_req = qp.transport == Transport::kRc && (p.last || p.psn % 64 == 31);
   return p;
 }
 

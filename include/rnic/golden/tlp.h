@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reference for PCIe transaction layer packets, written from the PCI Express Base Specification: a TLP and its bytes, the
-// legal way to split a DMA request, and a completer that cuts its answers by MPS and the read completion boundary.
+// Reference for PCIe transaction layer packets, written from the PCI Express Base Specification: a TLP and its bytes,
+// the legal way to split a DMA request, and a completer that cuts its answers by MPS and the read completion boundary.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ struct Tlp {
   uint16_t completer_id = 0;
   uint8_t status = kCplSc;
   bool bcm = false;
-  unsigned byte_count = 0;  ///< 1..4096.
-  uint8_t lower_addr = 0;   ///< 7 bits.
+  unsigned byte_count = 0;       ///< 1..4096.
+  uint8_t lower_addr = 0;        ///< 7 bits.
   std::vector<uint8_t> payload;  ///< Whole DWs, in memory order.
 
   bool has_data() const { return (fmt_type & 0x40) != 0; }
@@ -48,9 +48,7 @@ struct Tlp {
   /// Data credits of 16 B that it uses.
   unsigned data_credits() const { return has_data() ? (length_dw + 3) / 4 : 0; }
   /// Bytes on the link: framing and sequence number 4, header, data, digest, LCRC 4.
-  unsigned wire_bytes() const {
-    return 4 + header_dws() * 4 + (has_data() ? length_dw * 4 : 0) + (td ? 4 : 0) + 4;
-  }
+  unsigned wire_bytes() const { return 4 + header_dws() * 4 + (has_data() ? length_dw * 4 : 0) + (td ? 4 : 0) + 4; }
 
   /// Offset of the first and of the last enabled byte from addr. A zero-length read counts as one byte.
   unsigned first_offset() const {
@@ -149,8 +147,8 @@ struct Tlp {
   }
 };
 
-/// Request for `len` bytes (1..4096, within one 4 KiB page) at byte address `addr`: length and byte enables. A `len` of 0
-/// makes the zero-length read.
+/// Request for `len` bytes (1..4096, within one 4 KiB page) at byte address `addr`: length and byte enables. A `len` of
+/// 0 makes the zero-length read.
 inline Tlp make_request(bool write, uint64_t addr, unsigned len, uint16_t requester_id, uint16_t tag) {
   if (len > 4096 || (addr & 0xFFF) + len > 4096) throw std::invalid_argument("a request must not cross 4 KiB");
   Tlp t;
@@ -167,8 +165,10 @@ inline Tlp make_request(bool write, uint64_t addr, unsigned len, uint16_t reques
       const unsigned i = dw * 4 + b;
       if (i >= off && i < off + len) be |= static_cast<uint8_t>(1u << b);
     }
-    if (dw == 0) t.first_be = be;
-    else if (dw == t.length_dw - 1) t.last_be = be;
+    if (dw == 0)
+      t.first_be = be;
+    else if (dw == t.length_dw - 1)
+      t.last_be = be;
   }
   return t;
 }
@@ -191,8 +191,8 @@ struct Piece {
   bool operator==(const Piece& o) const { return addr == o.addr && len == o.len; }
 };
 
-/// Pieces of a DMA of `len` bytes at `addr`: none longer than `limit` (MRRS or MPS, a power of two), none across 4 KiB. The
-/// first one runs to the next multiple of `limit`.
+/// Pieces of a DMA of `len` bytes at `addr`: none longer than `limit` (MRRS or MPS, a power of two), none across 4 KiB.
+/// The first one runs to the next multiple of `limit`.
 inline std::vector<Piece> split_request(uint64_t addr, unsigned len, unsigned limit) {
   std::vector<Piece> out;
   while (len != 0) {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rnic/workload/scenario.h"
+
+#include <gtest/gtest.h>
+
+namespace rnic::workload {
+namespace {
+
+const std::string kSmall = R"([[region]]
+name = "data"
+[[qp]]
+name = "q"
+[[op]]
+qp = "q"
+)";
+
+/// The message of the InputError that parsing gives; empty when it gives none.
+std::string error_of(const std::string& toml) {
+  try {
+    parse_scenario(toml, "s.toml");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+testing::AssertionResult names(const std::string& message, const std::vector<std::string>& parts) {
+  for (const auto& p : parts) {
+    if (message.find(p) == std::string::npos) return testing::AssertionFailure() << "'" << p << "' is not in: " << message;
+  }
+  return testing::AssertionSuccess();
+}
+
+// What the file does not say has its default: one node, a 64 B write at once.
+TEST(ScenarioTest, Defaults) {
+  const Scenario s = parse_scenario(kSmall, "s.toml");
+  ASSERT_EQ(s.nodes.size(), 1u);
+  ASSERT_EQ(s.ops.size(), 1u);
+  EXPECT_EQ(s.ops[0].opcode, host::WrOpcode::kRdmaWrite);
+  EXPECT_EQ(s.ops[0].size, 64u);
+  EXPECT_EQ(s.ops[0].count, 1u);
+  EXPECT_EQ(s.ops[0].at_ns, 0);
+  EXPECT_TRUE(s.ops[0].signaled);
+  EXPECT_EQ(s.regions[0].space, host::Space::kGpu);
+  EXPECT_EQ(s.qps[0].path.mtu, 4096u);
+  EXPECT_FALSE(s.seed.has_value());
+}
+
+// Every key of an operation arrives where it belongs.
+TEST(ScenarioTest, OperationKeys) {
+  const Scenario s = parse_scenario(R"(
+title = "t"
+profile = "gen4-200g"
+seed = 7
+set = ["gpu.read_latency=80"]
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+phase_ps = 250
+[[region]]
+name = "r"
+node = "b"
+space = "host"
+size = 8192
+pd = 3
+[[qp]]
+name = "q"
+node = "b"
+qpn = 17
+transport = "rc"
+sq = "bf"
+log_sq_size = 3
+mtu = 1024
+dest_qpn = 0x99
+psn = 5
+prio = 4
+[[op]]
+name = "o"
+qp = "q"
+node = "b"
+op = "send_imm"
+region = "r"
+offset = 64
+size = 100
+count = 9
+batch = 8
+at_ns = 12.5
+signaled = false
+imm = 0xffffffff
+lkey = 1
+rkey = 2
+remote_addr = 0x7000
+initiator = "gpu"
+)",
+                                    "s.toml");
+  EXPECT_EQ(s.profile, "gen4-200g");
+  EXPECT_EQ(s.seed, 7u);
+  EXPECT_EQ(s.set, std::vector<std::string>{"gpu.read_latency=80"});
+  EXPECT_EQ(s.nodes[1].phase_ps, 250u);
+  EXPECT_EQ(s.regions[0].node, 1u);
+  EXPECT_EQ(s.regions[0].pd, 3u);
+  EXPECT_EQ(s.qps[0].qpn, 17u);
+  EXPECT_EQ(s.qps[0].init.type, host::QpType::kRc);
+  EXPECT_EQ(s.qps[0].init.where, host::SqWhere::kBf);
+  EXPECT_EQ(s.qps[0].init.log_sq_size, 3u);
+  EXPECT_EQ(s.qps[0].path.dest_qpn, 0x99u);
+  EXPECT_EQ(s.qps[0].path.prio, 4u);
+  const ScenarioOp& o = s.ops[0];
+  EXPECT_EQ(o.opcode, host::WrOpcode::kSendImm);
+  EXPECT_EQ(o.offset, 64u);
+  EXPECT_EQ(o.size, 100u);
+  EXPECT_EQ(o.count, 9u);
+  EXPECT_EQ(o.batch, 8u);
+  EXPECT_EQ(o.at_ns, 12.5);
+  EXPECT_FALSE(o.signaled);
+  EXPECT_EQ(o.imm, 0xffffffffu);
+  EXPECT_EQ(o.lkey, 1u);
+  EXPECT_EQ(o.rkey, 2u);
+  EXPECT_EQ(o.remote_addr, 0x7000u);
+  EXPECT_EQ(o.initiator, pcie::Initiator::kGpu);
+}
+
+// [defaults.op] is for what an operation leaves out, and only for that.
+TEST(ScenarioTest, DefaultsOfAList) {
+  const Scenario s = parse_scenario("[defaults.op]\nsize = 500\ncount = 3\n" + kSmall + "size = 7\n", "s.toml");
+  EXPECT_EQ(s.ops[0].size, 7u);
+  EXPECT_EQ(s.ops[0].count, 3u);
+}
+
+// An error names file, line and key, and what is allowed.
+TEST(ScenarioTest, ErrorsNameFileLineAndKey) {
+  EXPECT_TRUE(names(error_of(kSmall + "sise = 4\n"), {"s.toml:7", "op[0].sise", "unknown key", "size"}));
+  EXPECT_TRUE(names(error_of(kSmall + "size = \"big\"\n"), {"s.toml:7", "op[0].size", "whole number", "a text"}));
+  EXPECT_TRUE(names(error_of(kSmall + "size = -1\n"), {"s.toml:7", "op[0].size", "-1", "0 to 2147483648"}));
+  EXPECT_TRUE(names(error_of(kSmall + "size = 2147483649\n"), {"op[0].size", "out of range"}));
+  EXPECT_TRUE(names(error_of(kSmall + "op = \"read\"\n"), {"s.toml:7", "op[0].op", "'read'", "write, write_imm, send"}));
+  EXPECT_TRUE(names(error_of(kSmall + "region = \"x\"\n"), {"op[0].region", "'x'", "data"}));
+  EXPECT_TRUE(names(error_of(kSmall + "signaled = 1\n"), {"op[0].signaled", "true or false"}));
+  EXPECT_TRUE(names(error_of(kSmall + "at_ns = -2\n"), {"op[0].at_ns", "out of range"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[qp]]\nmtu = 1500\n"), {"s.toml:8", "qp[1].mtu", "1500", "256, 512, 1024, 2048, 4096"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[qp]]\nname = \"q\"\n"), {"s.toml:8", "qp[1].name", "there already"}));
+  EXPECT_TRUE(names(error_of("speed = 1\n" + kSmall), {"s.toml:1", "scenario.speed", "unknown key"}));
+  EXPECT_TRUE(names(error_of("[defaults.op]\nsiz = 1\n" + kSmall), {"s.toml:2", "defaults.op.siz", "unknown key"}));
+  EXPECT_TRUE(names(error_of("[defaults.check]\n" + kSmall), {"defaults.check"}));
+  EXPECT_TRUE(names(error_of("size = = 1\n"), {"s.toml:1", "not valid TOML"}));
+  EXPECT_TRUE(names(error_of(""), {"s.toml", "nothing to do"}));
+  EXPECT_TRUE(names(error_of("[[op]]\n"), {"s.toml:1", "needs a [[qp]]"}));
+  EXPECT_TRUE(names(error_of("[op]\n"), {"s.toml:1", "[[op]]"}));
+}
+
+// Faults: kinds, the bytes of a raw WQE, offsets inside the BAR.
+TEST(ScenarioTest, Faults) {
+  const Scenario s = parse_scenario(
+      kSmall + "[[fault]]\nkind = \"raw_wqe\"\nqp = \"q\"\nbytes = \"" + std::string(128, 'a') + "\"\n[[fault]]\nkind = \"doorbell\"\n" +
+          "qpn = 1023\nvalue = 0xffffffff\n[[fault]]\nkind = \"mmio\"\nbar = 1\noffset = 0xf00000\nvalue = 3\n",
+      "s.toml");
+  ASSERT_EQ(s.faults.size(), 3u);
+  EXPECT_EQ(s.faults[0].bytes, std::vector<uint8_t>(64, 0xaa));
+  EXPECT_EQ(s.faults[1].value, 0xffffffffu);
+  EXPECT_EQ(s.faults[2].offset, 0xf00000u);
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"raw_wqe\"\nqp = \"q\"\nbytes = \"aa\"\n"), {"s.toml:10", "fault[0].bytes"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"raw_wqe\"\n"), {"fault[0].qp", "missing"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"storm\"\n"), {"'storm'", "doorbell, raw_wqe"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\n"), {"fault[0].kind", "missing"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"mmio\"\nbar = 0\noffset = 0x40000\n"), {"fault[0].offset", "BAR0"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"doorbell\"\nqpn = 1024\n"), {"fault[0].qpn", "0 to 1023"}));
+}
+
+// Checks: counters by their names, and a check that checks nothing is an error.
+TEST(ScenarioTest, Checks) {
+  const Scenario s = parse_scenario(kSmall + "[[check]]\nframes = 3\ncounters = { cqe_ok = 1, db_rx = 2 }\n", "s.toml");
+  ASSERT_EQ(s.checks.size(), 1u);
+  EXPECT_EQ(s.checks[0].frames, 3u);
+  EXPECT_EQ(s.checks[0].counters.at("db_rx"), 2u);
+  EXPECT_TRUE(names(error_of(kSmall + "[[check]]\n"), {"s.toml:7", "checks nothing"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[check]]\ncounters = { cqe_good = 1 }\n"), {"'cqe_good'", "rnicsim regs"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[check]]\nstatus = \"fine\"\n"), {"check[0].status", "'fine'", "success"}));
+}
+
+// The examples can be read.
+TEST(ScenarioTest, Examples) {
+  for (const char* name : {"two_queues", "faults", "failing_check"}) {
+    const Scenario s = load_scenario(std::string(RNICSIM_TEST_DATA "/../sim/scenarios/") + name + ".toml");
+    EXPECT_FALSE(s.checks.empty()) << name;
+    EXPECT_FALSE(s.title.empty()) << name;
+  }
+}
+
+// A file that is not there, or a folder, is an error of the user.
+TEST(ScenarioTest, FilesThatCannotBeRead) {
+  EXPECT_THROW(load_scenario("/no/such/file.toml"), InputError);
+  EXPECT_THROW(load_scenario(RNICSIM_TEST_DATA), InputError);
+}
+
+}  // namespace
+}  // namespace rnic::workload
