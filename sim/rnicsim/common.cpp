@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -238,6 +239,7 @@ SystemOptions Session::system_options(unsigned nodes) {
 }
 
 Exit Session::run(System& system) {
+  system.observers().add(&activity_);
   struct sigaction action {}, old_int{}, old_term{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
@@ -262,7 +264,7 @@ Exit Session::run(System& system) {
     return kInternal;
   }
   if (g_interrupted) {
-    spdlog::warn("interrupted at {} ns; files are closed and hold what came before", ns(to_ps(sc_core::sc_time_stamp())));
+    spdlog::warn("interrupted at {} ns; files are closed and hold what came before", ns(activity_.last_ps));
     return kInterrupted;
   }
   if (end == RunEnd::kDone) return kGood;
@@ -272,7 +274,7 @@ Exit Session::run(System& system) {
   return kInternal;
 }
 
-void Session::finish(Exit status, const nlohmann::json& result, const Outputs& out, System& system) {
+void Session::finish(Exit status, const nlohmann::json& result, const Outputs& out) {
   if (has_directory()) {
     const fs::path dir(common_.out);
     write_file((dir / "result.json").string(), result.dump(2) + "\n");
@@ -294,29 +296,30 @@ void Session::finish(Exit status, const nlohmann::json& result, const Outputs& o
   }
   if (common_.json) fmt::print("{}\n", result.dump(2));
   if (status == kGood) return;
-  if (trace_.mode == TraceWindow::kLast && status != kInterrupted) {
-    const uint64_t to = to_ps(sc_core::sc_time_stamp());
-    const uint64_t length = trace_.cycles * to_ps(profile_.time("clock.core_period"));
-    std::vector<std::string> args(g_arguments.begin() + 1, g_arguments.end());
-    for (size_t i = 0; i < args.size(); ++i) {
-      const bool apart = args[i] == "--trace" && i + 1 < args.size();
-      if (apart) args[i + 1] = fmt::format("{}:{}", ns(to > length ? to - length : 0), ns(to));
-      else if (args[i].compare(0, 8, "--trace=") == 0) {
-        args[i] = fmt::format("--trace={}:{}", ns(to > length ? to - length : 0), ns(to));
-      }
-    }
-    args.push_back("--quiet");
-    int again = 0;
-    spdlog::info("running again with a waveform of the last {} cycles", trace_.cycles);
-    run_child(args, again);
-    if (again == status) spdlog::info("waveform: {}", wave_path(common_.out, 0));
-    else spdlog::error("the second run ended with status {} and not {}: the run is not deterministic", again, int{status});
-  }
-  (void)system;
+  if (trace_.mode == TraceWindow::kLast && status != kInterrupted) trace_again(status);
   spdlog::error("to run it again: {}", rerun_line());
 }
 
-std::string run_child(const std::vector<std::string>& args, int& status) {
+void Session::trace_again(Exit status) const {
+  const uint64_t to = activity_.last_ps;
+  const uint64_t length = trace_.cycles * to_ps(profile_.time("clock.core_period"));
+  const std::string window = fmt::format("{}:{}", ns(to > length ? to - length : 0), ns(to));
+  std::vector<std::string> args(g_arguments.begin() + 1, g_arguments.end());
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--trace" && i + 1 < args.size()) args[i + 1] = window;
+    if (args[i].compare(0, 8, "--trace=") == 0) args[i] = "--trace=" + window;
+  }
+  spdlog::info("running again with a waveform of the last {} cycles, {} ns", trace_.cycles, window);
+  int again = 0;
+  run_child(args, again, true);
+  if (again == status) {
+    spdlog::info("waveform: {}", wave_path(common_.out, 0));
+  } else {
+    spdlog::error("the second run ended with status {} and not {}: the run is not deterministic", again, int{status});
+  }
+}
+
+std::string run_child(const std::vector<std::string>& args, int& status, bool mute_errors) {
   int fds[2];
   if (pipe(fds) != 0) throw SimError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   std::vector<std::string> words{g_arguments.empty() ? "rnicsim" : g_arguments[0]};
@@ -329,6 +332,7 @@ std::string run_child(const std::vector<std::string>& args, int& status) {
   posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
   posix_spawn_file_actions_addclose(&actions, fds[0]);
   posix_spawn_file_actions_addclose(&actions, fds[1]);
+  if (mute_errors) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t pid = 0;
   const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

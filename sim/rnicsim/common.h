@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -109,18 +110,27 @@ class Session {
   };
   /// Writes the run directory (if asked for) and JSON on stdout (if asked for); for last:N after a failure, runs again
   /// with the window. Prints the line that runs it again when `status` is not kGood.
-  void finish(Exit status, const nlohmann::json& result, const Outputs& out, System& system);
+  void finish(Exit status, const nlohmann::json& result, const Outputs& out);
 
  private:
+  /// Time of the last event: when everything is idle, the kernel's time is already further.
+  struct Activity : Observer {
+    void on_event(const Event& e) override { last_ps = std::max(last_ps, e.ps); }
+    uint64_t last_ps = 0;
+  };
+
+  void trace_again(Exit status) const;
+
   Common common_;
   Profile profile_;
   TraceWindow trace_;
   unsigned nodes_ = 1;
+  Activity activity_;
 };
 
 /// Runs this program again with other arguments; its standard output. status: as waitpid gives it, decoded to the exit
 /// status (128 + signal when killed).
-std::string run_child(const std::vector<std::string>& args, int& status);
+std::string run_child(const std::vector<std::string>& args, int& status, bool mute_errors = false);
 
 /// Percentile by nearest rank; nothing when the sample is too small for it: fewer than 1 / (1 - q) values.
 std::optional<double> percentile(std::vector<double> values, double q);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnicsim: the command.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -48,7 +50,15 @@ int run(int argc, char** argv) {
   add_profile(app, status);
   add_regs(app, status);
   add_version(app, status);
+  app.set_version_flag("--version", build_info().version);
   try {
+    // Named here, since CLI11 would only say that a subcommand is missing.
+    const auto first = std::find_if(argv + 1, argv + argc, [](const char* a) { return a[0] != '-'; });
+    std::vector<std::string> names;
+    for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+    if (first != argv + argc && std::find(names.begin(), names.end(), *first) == names.end()) {
+      throw InputError("", 0, "", fmt::format("there is no subcommand '{}'; there are: {}", *first, fmt::join(names, ", ")));
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     status = app.exit(e) == 0 ? kGood : kBadInput;

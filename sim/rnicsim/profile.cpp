@@ -57,7 +57,7 @@ void show(const Profile& p, bool json, bool toml) {
                            .dump(2));
     return;
   }
-  fmt::print("{}: {}\n", p.name(), p.description());
+  fmt::print("{}\n", wrapped(fmt::format("{}: {}", p.name(), p.description())));
   if (!p.fit_note().empty()) fmt::print("{}\n", p.fit_note());
   for (const auto& target : p.targets()) fmt::print("  {}\n", target);
   fmt::print("\n{}", t.text());

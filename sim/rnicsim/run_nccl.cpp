@@ -298,7 +298,7 @@ int run_nccl_log(const RunOptions& o) {
   Session::Outputs out;
   out.title = "rnicsim run --nccl-log " + o.nccl_log;
   out.recorder = &rec;
-  session.finish(status, result, out, system);
+  session.finish(status, result, out);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 #include <map>
 
@@ -95,6 +96,14 @@ class Tally : public Observer {
   std::map<std::pair<unsigned, uint32_t>, std::deque<Open>> open_;
 };
 
+/// A name that SystemC takes for a thread.
+std::string thread_name(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+
 class Runner {
  public:
   Runner(System& system, const Scenario& s, Tally& tally, std::vector<OpResult>& ops, std::vector<NodeResult>& nodes)
@@ -103,10 +112,10 @@ class Runner {
   void spawn() {
     system_.spawn("setup", [this] { setup(); });
     for (unsigned q = 0; q < s_.qps.size(); ++q) {
-      system_.spawn(s_.qps[q].name, [this, q] { queue_thread(q); });
+      system_.spawn(thread_name(s_.qps[q].name), [this, q] { queue_thread(q); });
     }
     for (const auto& f : s_.faults) {
-      if (!f.qp) system_.spawn(f.name, [this, &f] { fault_thread(f); });
+      if (!f.qp) system_.spawn(thread_name(f.name), [this, &f] { fault_thread(f); });
     }
   }
 
@@ -431,7 +440,7 @@ int run_scenario(const RunOptions& o) {
   }
   if (!o.junit.empty()) write_junit(o.junit, s.title.empty() ? s.file : s.title, checks);
   if (!report_checks(checks) && status == kGood) status = kCheckFailed;
-  session.finish(status, result, out, system);
+  session.finish(status, result, out);
   return status;
 }
 

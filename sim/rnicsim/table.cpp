@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <sstream>
 
 namespace rnic::cli {
 
@@ -64,6 +65,24 @@ std::string bytes_text(uint64_t bytes) {
   double v = static_cast<double>(bytes);
   while (v >= 1024 && u + 1 < std::size(kUnits)) v /= 1024, ++u;
   return u == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.4g} {}", v, kUnits[u]);
+}
+
+std::string wrapped(const std::string& text, size_t width) {
+  std::string out;
+  size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (column != 0 && column + 1 + word.size() > width) {
+      out += '\n';
+      column = 0;
+    } else if (column != 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
 }
 
 }  // namespace rnic::cli

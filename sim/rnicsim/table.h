@@ -29,4 +29,7 @@ std::string signed_ns(int64_t ps);
 /// "4 KiB", "1.5 MiB", "300 B".
 std::string bytes_text(uint64_t bytes);
 
+/// Text broken at spaces, so that no line is longer than `width` where that can be.
+std::string wrapped(const std::string& text, size_t width = 120);
+
 }  // namespace rnic::cli

@@ -18,7 +18,16 @@ void DelayQueue::at(const Time& at, std::function<void()> fn) {
     throw SimError(std::string(name()) + ": asked at " + now.to_string() + " to do something at " + at.to_string() +
                    ", which is past");
   }
-  heap_.push(Entry{at, next_order_++, std::move(fn)});
+  uint32_t slot;
+  if (free_.empty()) {
+    slot = static_cast<uint32_t>(slots_.size());
+    slots_.push_back(std::move(fn));
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+    slots_[slot] = std::move(fn);
+  }
+  heap_.push(Key{to_ps(at), next_order_++, slot});
   // An earlier notification replaces a later one; the running method notifies for itself.
   if (!running_ && heap_.top().order == next_order_ - 1) wake_.notify(at - now);
 }
@@ -29,17 +38,18 @@ void DelayQueue::run() {
     explicit Guard(bool& f) : flag(f) { flag = true; }
     ~Guard() { flag = false; }
   };
-  const Time now = sc_core::sc_time_stamp();
+  const uint64_t now = to_ps(sc_core::sc_time_stamp());
   {
     Guard guard(running_);
-    while (!heap_.empty() && heap_.top().at <= now) {
-      // Moved out, not copied: the order of the heap does not depend on fn.
-      std::function<void()> fn = std::move(const_cast<Entry&>(heap_.top()).fn);
+    while (!heap_.empty() && heap_.top().ps <= now) {
+      const uint32_t slot = heap_.top().slot;
       heap_.pop();
+      const std::function<void()> fn = std::move(slots_[slot]);
+      free_.push_back(slot);
       fn();
     }
   }
-  if (!heap_.empty()) wake_.notify(heap_.top().at - now);
+  if (!heap_.empty()) wake_.notify(from_ps(heap_.top().ps - now));
 }
 
 }  // namespace rnic

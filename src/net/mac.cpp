@@ -48,46 +48,47 @@ bool Mac::ready(const Time& edge) const {
 bool Mac::busy() const { return state_ == State::kFrame || to_send_ != 0; }
 
 /// What has been buffered of a dropped frame is free from the next instant on.
-void Mac::release_partial() {
-  if (partial_held_ != 0) held_.emplace_front(now_ps(), partial_held_);
+void Mac::release_partial(uint64_t edge_ps) {
+  if (partial_held_ != 0) held_.emplace_front(edge_ps, partial_held_);
   held_bytes_ += partial_held_;
   partial_held_ = 0;
   partial_.clear();
 }
 
-void Mac::malformed_frame(bool eop) {
+void Mac::malformed_frame(bool eop, uint64_t edge_ps) {
   ++malformed_;
-  release_partial();
+  release_partial(edge_ps);
   state_ = eop ? State::kIdle : State::kSkip;
 }
 
-void Mac::accept(const rtl::mac_beat_t& beat) {
+void Mac::accept(const rtl::mac_beat_t& beat, const Time& edge) {
+  const uint64_t edge_ps = to_ps(edge);
   prune();
   if (beat.sop) {
-    if (state_ == State::kFrame) malformed_frame(true);
+    if (state_ == State::kFrame) malformed_frame(true, edge_ps);
     state_ = State::kFrame;
   } else if (state_ == State::kSkip) {
     if (beat.eop) state_ = State::kIdle;
     return;
   } else if (state_ == State::kIdle) {
-    return malformed_frame(beat.eop);
+    return malformed_frame(beat.eop, edge_ps);
   }
   const bool bytes_fit = beat.eop ? beat.bytes >= 1 && beat.bytes <= kBeatBytes : beat.bytes == kBeatBytes;
-  if (!bytes_fit || partial_.size() + beat.bytes > kMaxFrameBytes) return malformed_frame(beat.eop);
+  if (!bytes_fit || partial_.size() + beat.bytes > kMaxFrameBytes) return malformed_frame(beat.eop, edge_ps);
 
   const size_t from = partial_.size();
   partial_.resize(from + beat.bytes);
   std::memcpy(partial_.data() + from, beat.data.data(), beat.bytes);  // byte i in bits [8i +: 8], as on the host
   partial_held_ += beat.bytes;
-  recent_ps_ = now_ps();
+  recent_ps_ = edge_ps;
   recent_bytes_ = beat.bytes;
-  if (beat.eop) send_frame(beat.op);
+  if (beat.eop) send_frame(beat.op, edge_ps);
 }
 
-void Mac::send_frame(const rtl::op_t& op) {
+void Mac::send_frame(const rtl::op_t& op, uint64_t edge_ps) {
   state_ = State::kIdle;
   if (partial_.size() < kMinFrameBytes) partial_.resize(kMinFrameBytes, 0);
-  const uint64_t earliest = to_ps(sc_core::sc_time_stamp() + tx_latency_);
+  const uint64_t earliest = edge_ps + to_ps(tx_latency_);
   const auto slot = wire_.send(earliest, kPreambleBytes + partial_.size() + kFcsBytes);
   wire_.send(slot.end_ps, kIfgBytes);  // the next frame's earliest start
 

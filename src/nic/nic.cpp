@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t kNever = ~uint64_t{0};
 constexpr unsigned kResetCycles = 4;
 constexpr unsigned kPorts = 1;
+constexpr uint64_t kMaxAhead = 32;  ///< edges in one wake of the clock's process
 
 /// Bits of probe_t that are pulses.
 rtl::probe_t::Words pulse_mask() {
@@ -96,6 +97,8 @@ struct Nic::Impl : public BarClient, public Observer {
     top->rst_ni = 0;
     top->evt_ready_i = 1;
     top->dm_req_ready_i = 1;
+    top->tlp_tx_ready_i = 1;
+    top->mac_tx_ready_i = (1u << kPorts) - 1;
     apply_config();
     if (!options.trace.path.empty()) {
       trace = std::make_unique<VerilatedFstC>();
@@ -164,16 +167,33 @@ struct Nic::Impl : public BarClient, public Observer {
 
   bool pins_quiet() const { return mmio.empty() && tlp_rx.empty() && dm_rsp.empty(); }
 
-  /// One edge of the clock, now.
-  void edge() {
-    const uint64_t t = now();
-    if (t != next_edge) {  // first activation, before edge 0
-      sc_core::next_trigger(from_ps(next_edge - t));
+  /// Clocks the RTL at the edge that is due now, and at those after it as long as nothing else in the simulation happens
+  /// up to them: what an edge hands to the models carries the edge's own time. One edge at least, kMaxAhead at most.
+  void clock() {
+    const uint64_t kernel_now = now();
+    if (kernel_now != next_edge) {  // first activation, before edge 0
+      sc_core::next_trigger(from_ps(next_edge - kernel_now));
       return;
     }
-    const uint64_t n = (t - options.phase_ps) / period;
+    const uint64_t last = kernel_now + kMaxAhead * period;
+    do {
+      edge(next_edge);
+      if (options.skip_idle && top->idle_o && pins_quiet() && cycle_of(next_edge) >= kResetCycles) {
+        sleeping = true;
+        sc_core::next_trigger(wake_event);
+        return;
+      }
+      next_edge += period;
+    } while (next_edge <= last && to_ps(sc_core::sc_time_to_pending_activity()) > next_edge - kernel_now);
+    sc_core::next_trigger(from_ps(next_edge - kernel_now));
+  }
+
+  uint64_t cycle_of(uint64_t t) const { return (t - options.phase_ps) / period; }
+
+  /// One edge of the clock, at t.
+  void edge(uint64_t t) {
     if (trace) touch(t - (t != 0));
-    drive_inputs(t, n);
+    drive_inputs(t, cycle_of(t));
     top->eval();
     if (recorder) visit_inputs(*top, *recorder);
     take_outputs(t);
@@ -187,14 +207,7 @@ struct Nic::Impl : public BarClient, public Observer {
       top->clk_i = 0;
     }
     ++clocked;
-    if (context.errorCount() != 0) stop_on_assertion();
-    if (options.skip_idle && top->idle_o && pins_quiet() && n >= kResetCycles) {
-      sleeping = true;
-      sc_core::next_trigger(wake_event);
-      return;
-    }
-    next_edge = t + period;
-    sc_core::next_trigger(from_ps(period));
+    if (context.errorCount() != 0) stop_on_assertion(t);
   }
 
   void drive_inputs(uint64_t t, uint64_t n) {
@@ -230,16 +243,19 @@ struct Nic::Impl : public BarClient, public Observer {
     }
     top->dm_rsp_valid_i = rsp;
 
-    const Time at = sc_core::sc_time_stamp();
-    top->tlp_tx_ready_i = hub.nic_tx_ready(at);
+    // Ready is worked out only where something is offered: the valids are registers, so they are known here.
+    const Time at = from_ps(t);
+    if (top->tlp_tx_valid_o) top->tlp_tx_ready_i = hub.nic_tx_ready(at);
     const auto fc = hub.nic_credits(at).pack();
     if (fc != fc_shown) {
       fc_shown = fc;
       top->pcie_fc_i = fc[0];
     }
-    uint32_t ready = 0;
-    for (unsigned p = 0; p < kPorts; ++p) ready |= uint32_t{macs[p]->ready(at)} << p;
-    top->mac_tx_ready_i = ready;
+    for (unsigned p = 0; p < kPorts; ++p) {
+      const uint32_t bit = 1u << p;
+      if ((top->mac_tx_valid_o & bit) == 0) continue;
+      top->mac_tx_ready_i = macs[p]->ready(at) ? top->mac_tx_ready_i | bit : top->mac_tx_ready_i & ~bit;
+    }
   }
 
   /// Handshakes of the edge at t, from the values before it.
@@ -267,7 +283,7 @@ struct Nic::Impl : public BarClient, public Observer {
     if (top->tlp_tx_valid_o && top->tlp_tx_ready_i) tlp_beat(t);
     for (unsigned p = 0; p < kPorts; ++p) {
       if ((top->mac_tx_valid_o >> p & 1) && (top->mac_tx_ready_i >> p & 1)) {
-        macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth));
+        macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth), from_ps(t));
       }
     }
   }
@@ -303,7 +319,7 @@ struct Nic::Impl : public BarClient, public Observer {
     if (!b.eop) return;
     if (tx_tlp.is_mem_read()) observers.event({EventKind::kRdPins, t, 0, tx_tlp.op, options.id, 0});
     observers.tlp({options.id, true, t, &tx_tlp});
-    hub.from_nic(std::move(tx_tlp));
+    hub.from_nic(std::move(tx_tlp), from_ps(t));
   }
 
   void report_probes(uint64_t t) {
@@ -325,11 +341,11 @@ struct Nic::Impl : public BarClient, public Observer {
 
   void apply_config() { rtl::drive(top->pcie_cfg_i, config.settings()); }
 
-  void stop_on_assertion() {
+  void stop_on_assertion(uint64_t t) {
     if (stopped) return;
     stopped = true;
     close_trace();
-    SC_REPORT_ERROR("rnic", fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), now()).c_str());
+    SC_REPORT_ERROR("rnic", fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
   }
 
   // ---- Waveform --------------------------------------------------------------------------------------------------------
@@ -438,7 +454,7 @@ Nic::Nic(sc_core::sc_module_name name, const Profile& profile, pcie::Hub& hub, O
   SC_HAS_PROCESS(Nic);
   sc_core::sc_spawn_options method;
   method.spawn_method();
-  sc_core::sc_spawn([this] { impl_->edge(); }, "clock", &method);
+  sc_core::sc_spawn([this] { impl_->clock(); }, "clock", &method);
 }
 
 Nic::~Nic() = default;

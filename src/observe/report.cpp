@@ -61,6 +61,7 @@ td.c { overflow-wrap: anywhere; font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono
 tr.stage td { background: var(--back); font-weight: 620; border-top: 1.5px solid var(--line); }
 tr.part td:first-child { padding-left: 18px; }
 .over { color: #b3261e; } .under { color: #0b7a55; }
+.histograms p { font-size: 13px; }
 .histograms { display: grid; grid-template-columns: repeat(auto-fit, minmax(480px, 1fr)); gap: 18px 28px; }
 .counters { columns: 3 260px; column-gap: 36px; font-size: 13.5px; }
 .counters div { display: flex; justify-content: space-between; gap: 12px; border-bottom: 1px solid var(--line);

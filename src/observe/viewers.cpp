@@ -18,7 +18,7 @@ namespace rnic {
 namespace {
 
 struct Signal {
-  const char* name;  ///< below rnic_top
+  const char* name;  ///< below TOP.rnic_top
   unsigned width;
   char base;  ///< 'b' bit, 'h' hexadecimal, 'd' decimal
 };
@@ -49,21 +49,21 @@ const std::vector<Group>& groups() {
         {"db_i.qpn", 10, 'd'},
         {"db_i.value", 32, 'd'},
         {"probe_o.db", 1, 'b'},
-        {"rnic_top.grant_valid", 1, 'b'},
-        {"rnic_top.grant_ready", 1, 'b'},
-        {"rnic_top.grant_qpn", 10, 'd'},
+        {"grant_valid", 1, 'b'},
+        {"grant_ready", 1, 'b'},
+        {"grant_qpn", 10, 'd'},
         {"dm_req_valid_o", 1, 'b'},
         {"dm_req_o.addr", 28, 'h'},
         {"dm_rsp_valid_i", 1, 'b'},
         {"probe_o.wqe", 1, 'b'},
         {"probe_o.wqe_op.qpn", 10, 'd'},
         {"probe_o.wqe_op.wqe", 16, 'd'},
-        {"rnic_top.job_valid", 1, 'b'},
-        {"rnic_top.job_ready", 1, 'b'}}},
+        {"job_valid", 1, 'b'},
+        {"job_ready", 1, 'b'}}},
       {"DMA read",
        {{"probe_o.rd", 1, 'b'},
-        {"rnic_top.rd_valid", 1, 'b'},
-        {"rnic_top.rd_ready", 1, 'b'},
+        {"rd_valid", 1, 'b'},
+        {"rd_ready", 1, 'b'},
         {"tlp_tx_valid_o", 1, 'b'},
         {"tlp_tx_ready_i", 1, 'b'},
         {"tlp_tx_o.sop", 1, 'b'},
@@ -74,26 +74,22 @@ const std::vector<Group>& groups() {
         {"tlp_rx_i.sop", 1, 'b'},
         {"tlp_rx_i.eop", 1, 'b'},
         {"tlp_rx_i.hdr", 128, 'h'},
-        {"rnic_top.pay_valid", 1, 'b'},
-        {"rnic_top.pay_ready", 1, 'b'},
+        {"pay_valid", 1, 'b'},
+        {"pay_ready", 1, 'b'},
         {"probe_o.rd_done", 1, 'b'}}},
-      {"packetize",
-       {{"rnic_top.desc_valid", 1, 'b'},
-        {"rnic_top.desc_ready", 1, 'b'},
-        {"rnic_top.descq_valid", 1, 'b'},
-        {"rnic_top.descq_ready", 1, 'b'}}},
+      {"packetize", {{"desc_valid", 1, 'b'}, {"desc_ready", 1, 'b'}, {"descq_valid", 1, 'b'}, {"descq_ready", 1, 'b'}}},
       {"MAC TX",
-       {{"rnic_top.mac_valid", 1, 'b'},
-        {"rnic_top.mac_ready", 1, 'b'},
+       {{"mac_valid", 1, 'b'},
+        {"mac_ready", 1, 'b'},
         {"probe_o.mac", 1, 'b'},
         {"probe_o.mac_op.qpn", 10, 'd'},
         {"probe_o.mac_op.psn", 24, 'd'},
         {"probe_o.mac_op.last", 1, 'b'}}},
       {"CQE write",
-       {{"rnic_top.cqe_valid", 1, 'b'},
-        {"rnic_top.cqe_ready", 1, 'b'},
-        {"rnic_top.wr_valid", 1, 'b'},
-        {"rnic_top.wr_ready", 1, 'b'},
+       {{"cqe_valid", 1, 'b'},
+        {"cqe_ready", 1, 'b'},
+        {"wr_valid", 1, 'b'},
+        {"wr_ready", 1, 'b'},
         {"probe_o.cqe", 1, 'b'},
         {"evt_valid_o", 1, 'b'},
         {"evt_o.kind", 4, 'd'}}},
@@ -101,7 +97,7 @@ const std::vector<Group>& groups() {
   return all;
 }
 
-constexpr const char* kTop = "rnic_top.";
+constexpr const char* kTop = "TOP.rnic_top.";
 
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream out(path);
@@ -113,7 +109,8 @@ void write(const std::filesystem::path& path, const std::string& text) {
 std::string gtkwave(const std::string& wave) {
   std::string s = "[*] TX path of the NIC by stage\n";
   s += fmt::format("[dumpfile] \"{}\"\n", wave);
-  s += "[timestart] 0\n[size] 1600 1000\n[pos] -1 -1\n[treeopen] rnic_top.\n[sst_expanded] 0\n[signals_width] 300\n";
+  s += "[timestart] 0\n[size] 1600 1000\n[pos] -1 -1\n[treeopen] TOP.\n[treeopen] TOP.rnic_top.\n[sst_expanded] "
+       "0\n[signals_width] 300\n";
   for (const Group& g : groups()) {
     s += fmt::format("@800200\n-{}\n", g.name);
     for (const Signal& x : g.signals) {

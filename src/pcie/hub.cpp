@@ -357,13 +357,13 @@ struct Hub::Impl {
     unsigned ph, pd, nph;
   };
 
-  void from_nic(Tlp t) {
+  void from_nic(Tlp t, uint64_t edge_ps) {
     // The link's slot is taken here already, so that ready and credits know what comes.
-    const auto slot = nic_up_.send(now_ps(), t.wire_bytes());
+    const auto slot = nic_up_.send(edge_ps, t.wire_bytes());
     const Time arrive = from_ps(slot.end_ps) + nic_link_;
     const bool posted = t.is_mem_write();
     prune();
-    sent_.push_back({now_ps(), slot.start_ps, to_ps(arrive), posted,
+    sent_.push_back({edge_ps, slot.start_ps, to_ps(arrive), posted,
                      posted ? static_cast<unsigned>((t.data.size() + 15) / 16) : 0, t.is_mem_read()});
     later_.at(arrive, [this, t = std::move(t)]() mutable { at_hub(kNic, std::move(t)); });
   }
@@ -421,7 +421,7 @@ Hub::Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observ
       host_(kHostSize),
       gpu_(kGpuSize) {}
 
-void Hub::from_nic(Tlp tlp) { impl_->from_nic(std::move(tlp)); }
+void Hub::from_nic(Tlp tlp, const Time& edge) { impl_->from_nic(std::move(tlp), to_ps(edge)); }
 bool Hub::nic_tx_ready(const Time& edge) const { return impl_->nic_tx_ready(to_ps(edge)); }
 rtl::pcie_fc_t Hub::nic_credits(const Time& edge) const { return impl_->nic_credits(to_ps(edge)); }
 const Hub::Counters& Hub::counters() const { return impl_->counters_; }

@@ -249,7 +249,7 @@ TEST(ViewersTest, Files) {
   std::istringstream in(gtkw);
   size_t signals = 0;
   for (std::string line; std::getline(in, line);) {
-    if (line.find("rnic_top.") != 0) continue;
+    if (line.find("TOP.rnic_top.") != 0) continue;
     ++signals;
     EXPECT_NE(sucl.find("variable_add " + line.substr(0, line.find('[')) + "\n"), std::string::npos) << line;
   }

@@ -7,27 +7,61 @@ namespace {
 
 class ResetValuesTest : public SystemTest {
  protected:
-  std::string outcome(const SystemOptions& options) {
+  std::string outcome(const SystemOptions& options, const std::function<std::string()>& program) {
     return isolated([&] {
       auto& s = make(options);
       std::string seen;
-      s.spawn("program", [&] { seen = mixed_traffic(s, 0, 17, 30, Time(300, sc_core::SC_NS)); });
+      s.spawn("program", [&] { seen = program(); });
       EXPECT_EQ(s.run(), RunEnd::kDone);
       EXPECT_EQ(s.node().nic->assertion_failures(), 0u);
       return seen + digest(recorder, s, 0);
     });
   }
+
+  void expect_no_dependence(const std::function<std::string()>& program) {
+    const std::string zeros = outcome({}, program);
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      SystemOptions o;
+      o.randomize = true;
+      o.seed = seed;
+      expect_same(zeros, outcome(o, program), fmt::format("seed {}", seed));
+    }
+  }
 };
 
 // Random initial values give the events, frames and TLPs that zeros give.
 TEST_F(ResetValuesTest, NothingDependsOnInitialValues) {
-  const std::string zeros = outcome({});
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
-    SystemOptions o;
-    o.randomize = true;
-    o.seed = seed;
-    expect_same(zeros, outcome(o), fmt::format("seed {}", seed));
-  }
+  expect_no_dependence([&] { return mixed_traffic(system(), 0, 17, 30, Time(300, sc_core::SC_NS)); });
+}
+
+// The same with what no command has set up: QPs that ring without a context, CQs and keys that nobody has made.
+TEST_F(ResetValuesTest, NothingIsThereBeforeItIsSetUp) {
+  expect_no_dependence([&] {
+    const auto mr = gpu_buffer(4096);
+    auto* cq = ctx().create_cq(3);
+    auto* qp = ctx().create_qp(cq, {}, 1000);
+    for (uint32_t qpn = 0; qpn < 512; ++qpn) {
+      ctx().ring_doorbell(qpn, 1);
+      sc_core::wait(Time(50, sc_core::SC_NS));
+    }
+    ctx().modify_qp_rts(qp, {});
+    auto wr = write(mr, 64);
+    for (uint32_t index = 100; index < 130; ++index) {
+      wr.lkey = index << 8 | 0x5a;
+      ctx().post_send(qp, wr);
+      complete(cq, 1);
+      ctx().modify_qp_rts(qp, {});
+    }
+    wr.lkey = mr.lkey;
+    for (uint32_t cqn = 100; cqn < 130; ++cqn) {
+      ctx().write32(1, uint64_t{qp->qpn} * 128 + 4, cqn);
+      ctx().write32(1, 0x00F0'0000, qp->qpn << 8 | rtl::rnic_pkg::CmdQpModify);
+      ctx().post_send(qp, wr);
+      sc_core::wait(Time(2, sc_core::SC_US));
+      ctx().modify_qp_rts(qp, {});
+    }
+    return std::string();
+  });
 }
 
 // The option really changes what registers hold before reset: two waveforms of it differ, two of zeros do not.

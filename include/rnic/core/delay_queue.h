@@ -21,14 +21,17 @@ class DelayQueue : public sc_core::sc_module {
   bool empty() const { return heap_.empty(); }
 
  private:
-  struct Entry {
-    Time at;
+  /// What the heap moves about: small and plain. The functions stay where they are.
+  struct Key {
+    uint64_t ps;
     uint64_t order;
-    std::function<void()> fn;
-    bool operator<(const Entry& o) const { return at > o.at || (at == o.at && order > o.order); }
+    uint32_t slot;
+    bool operator<(const Key& o) const { return ps > o.ps || (ps == o.ps && order > o.order); }
   };
   void run();
-  std::priority_queue<Entry> heap_;
+  std::priority_queue<Key> heap_;
+  std::vector<std::function<void()>> slots_;
+  std::vector<uint32_t> free_;
   uint64_t next_order_ = 0;
   bool running_ = false;
   sc_core::sc_event wake_;

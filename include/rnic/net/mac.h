@@ -38,8 +38,9 @@ class Mac : public sc_core::sc_module {
   /// Whether a beat can be taken at the edge at `edge`; depends only on what happened before it (buffer of
   /// mac.tx_buffer bytes, freed when a frame's last bit has left).
   bool ready(const Time& edge) const;
-  /// A beat accepted at the edge now (sc_time_stamp()).
-  void accept(const rtl::mac_beat_t& beat);
+  /// A beat accepted at the edge at `edge`: now, or later if nothing else happens in between.
+  void accept(const rtl::mac_beat_t& beat, const Time& edge);
+  void accept(const rtl::mac_beat_t& beat) { accept(beat, sc_core::sc_time_stamp()); }
   void connect(FrameSink sink) { sink_ = std::move(sink); }
   /// True while a frame is being received from the NIC or is still to be sent.
   bool busy() const;
@@ -52,9 +53,9 @@ class Mac : public sc_core::sc_module {
 
  private:
   enum class State : uint8_t { kIdle, kFrame, kSkip };  // kSkip: the rest of a malformed frame is dropped
-  void malformed_frame(bool eop);
-  void release_partial();
-  void send_frame(const rtl::op_t& op);
+  void malformed_frame(bool eop, uint64_t edge_ps);
+  void release_partial(uint64_t edge_ps);
+  void send_frame(const rtl::op_t& op, uint64_t edge_ps);
   void prune() const;
 
   Observers& observers_;

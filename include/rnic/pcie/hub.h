@@ -57,7 +57,9 @@ class Hub : public sc_core::sc_module {
 
   // ---- NIC to hub ----
   /// A TLP whose last beat the NIC has handed over now (at sc_time_stamp()).
-  void from_nic(Tlp tlp);
+  void from_nic(Tlp tlp) { from_nic(std::move(tlp), sc_core::sc_time_stamp()); }
+  /// The same for an edge at `edge`: now, or later if nothing else happens in between.
+  void from_nic(Tlp tlp, const Time& edge);
   /// Whether the NIC may hand over one more beat at the edge at `edge` (transmit buffer: two TLPs beyond the one on the
   /// link). Depends only on what happened before `edge`.
   bool nic_tx_ready(const Time& edge) const;
