@@ -35,8 +35,7 @@ void on_signal(int signal) {
 }
 
 std::string quoted(const std::string& s) {
-  static const std::string kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  static const std::string kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;
   std::string out = "'";
   for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -47,11 +46,20 @@ std::string xml(const std::string& s) {
   std::string out;
   for (const char c : s) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return out;
@@ -103,9 +111,10 @@ void add_simulation_options(CLI::App& app, Common& c) {
                  "Run directory: result.json, profile.toml, capture.pcapng, tlp.log, report.html, wave.fst")
       ->type_name("DIR")
       ->group("Run");
-  app.add_option("--trace", c.trace,
-                 "Waveform in the run directory: none, full, FROM:TO (ns), or last:N (when a check fails, run again and "
-                 "trace the last N cycles)")
+  app.add_option(
+         "--trace", c.trace,
+         "Waveform in the run directory: none, full, FROM:TO (ns), or last:N (when a check fails, run again and "
+         "trace the last N cycles)")
       ->type_name("WHAT")
       ->group("Run");
   app.add_flag("--json", c.json, "Print the result as JSON on stdout, and nothing else there")->group("Run");
@@ -132,18 +141,22 @@ uint64_t parse_time(const std::string& text, const std::string& option) {
   } catch (const std::exception&) {
   }
   const std::string unit = text.substr(std::min(used, text.size()));
-  static constexpr std::pair<const char*, double> kUnits[] = {{"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
+  static constexpr std::pair<const char*, double> kUnits[] = {
+      {"ps", 1}, {"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}};
   for (const auto& [name, ps] : kUnits) {
-    if (used != 0 && unit == name && v > 0 && v * ps >= 1 && v * ps < 9e18) return static_cast<uint64_t>(std::llround(v * ps));
+    if (used != 0 && unit == name && v > 0 && v * ps >= 1 && v * ps < 9e18)
+      return static_cast<uint64_t>(std::llround(v * ps));
   }
-  throw InputError("", 0, option, fmt::format("'{}' is not a time above 0; write a number and ps, ns, us, ms or s: 10us", text));
+  throw InputError("", 0, option,
+                   fmt::format("'{}' is not a time above 0; write a number and ps, ns, us, ms or s: 10us", text));
 }
 
 TraceWindow parse_trace(const std::string& text) {
   TraceWindow w;
   const auto bad = [&]() -> InputError {
-    return InputError("", 0, "--trace",
-                      fmt::format("'{}' is not known; allowed: none, full, FROM:TO in ns (100:450.5), last:N in cycles", text));
+    return InputError(
+        "", 0, "--trace",
+        fmt::format("'{}' is not known; allowed: none, full, FROM:TO in ns (100:450.5), last:N in cycles", text));
   };
   if (text == "none") return w;
   if (text == "full") {
@@ -179,8 +192,7 @@ TraceWindow parse_trace(const std::string& text) {
 nlohmann::json to_json(const std::vector<CheckResult>& checks) {
   auto out = nlohmann::json::array();
   for (const auto& c : checks) {
-    out.push_back(
-        {{"name", c.name}, {"what", c.what}, {"expected", c.expected}, {"got", c.got}, {"passed", c.passed}});
+    out.push_back({{"name", c.name}, {"what", c.what}, {"expected", c.expected}, {"got", c.got}, {"passed", c.passed}});
   }
   return out;
 }
@@ -188,12 +200,15 @@ nlohmann::json to_json(const std::vector<CheckResult>& checks) {
 void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks) {
   const auto failed = std::count_if(checks.begin(), checks.end(), [](const auto& c) { return !c.passed; });
   std::string s = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n",
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" "
+      "failures=\"{}\">\n",
       xml(suite), checks.size(), failed);
   for (const auto& c : checks) {
     s += fmt::format("<testcase classname=\"{}\" name=\"{}: {}\"", xml(suite), xml(c.name), xml(c.what));
-    if (c.passed) s += "/>\n";
-    else s += fmt::format("><failure message=\"expected {}, got {}\"/></testcase>\n", xml(c.expected), xml(c.got));
+    if (c.passed)
+      s += "/>\n";
+    else
+      s += fmt::format("><failure message=\"expected {}, got {}\"/></testcase>\n", xml(c.expected), xml(c.got));
   }
   write_file(path, s + "</testsuite>\n</testsuites>\n");
 }
@@ -240,7 +255,8 @@ SystemOptions Session::system_options(unsigned nodes) {
 
 Exit Session::run(System& system) {
   system.observers().add(&activity_);
-  struct sigaction action {}, old_int{}, old_term{};
+  struct sigaction action {
+  }, old_int{}, old_term{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &old_int);

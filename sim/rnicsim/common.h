@@ -40,8 +40,8 @@ struct Common {
   std::vector<std::string> set;
   uint64_t seed = 1;
   bool seed_given = false;
-  std::string out;           ///< run directory; empty: none
-  std::string trace;         ///< none, full, FROM:TO, last:N; empty: the subcommand's own default
+  std::string out;    ///< run directory; empty: none
+  std::string trace;  ///< none, full, FROM:TO, last:N; empty: the subcommand's own default
   bool json = false;
   std::string max_sim_time = "1s";
   double max_wall_s = 0;
@@ -68,8 +68,10 @@ class BoundedRecorder : public Recorder {
  public:
   explicit BoundedRecorder(size_t limit) : Recorder(limit), limit_(limit) {}
   void on_event(const Event& e) override {
-    if (events.size() < limit_) Recorder::on_event(e);
-    else ++events_dropped;
+    if (events.size() < limit_)
+      Recorder::on_event(e);
+    else
+      ++events_dropped;
   }
   uint64_t events_dropped = 0;
 

@@ -33,7 +33,8 @@ int run(int argc, char** argv) {
   spdlog::set_default_logger(log);
   std::setvbuf(stdout, nullptr, _IOFBF, 1 << 16);
 
-  CLI::App app("Cycle-accurate simulator of an RDMA NIC: RTL in the middle, PCIe, memories and wire around it.", "rnicsim");
+  CLI::App app("Cycle-accurate simulator of an RDMA NIC: RTL in the middle, PCIe, memories and wire around it.",
+               "rnicsim");
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all subcommands");
@@ -57,7 +58,8 @@ int run(int argc, char** argv) {
     std::vector<std::string> names;
     for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
     if (first != argv + argc && std::find(names.begin(), names.end(), *first) == names.end()) {
-      throw InputError("", 0, "", fmt::format("there is no subcommand '{}'; there are: {}", *first, fmt::join(names, ", ")));
+      throw InputError("", 0, "",
+                       fmt::format("there is no subcommand '{}'; there are: {}", *first, fmt::join(names, ", ")));
     }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -79,7 +81,8 @@ int run(int argc, char** argv) {
 
 int sc_main(int argc, char** argv) { return rnic::cli::run(argc, argv); }
 
-/// Ahead of the library's own main(): SystemC's copyright lines don't belong into the output ('rnicsim version' names it).
+/// Ahead of the library's own main(): SystemC's copyright lines don't belong into the output ('rnicsim version' names
+/// it).
 int main(int argc, char** argv) {
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 0);
   return sc_core::sc_elab_and_sim(argc, argv);

@@ -13,9 +13,7 @@ std::string value_text(const KeyValue& v) {
   return std::get<std::string>(v.value);
 }
 
-std::string range_text(const KeyValue& v) {
-  return v.lo == 0 && v.hi == 0 ? "" : fmt::format("{} .. {}", v.lo, v.hi);
-}
+std::string range_text(const KeyValue& v) { return v.lo == 0 && v.hi == 0 ? "" : fmt::format("{} .. {}", v.lo, v.hi); }
 
 std::string unit_text(const KeyInfo& k) { return k.unit == "1" || k.unit == "text" ? "" : k.unit; }
 
@@ -32,8 +30,10 @@ void list(bool json) {
     t.row({name, fmt::to_string(p.count("fitted")), p.description()});
     j.push_back({{"name", name}, {"fitted_keys", p.count("fitted")}, {"description", p.description()}});
   }
-  if (json) fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"folder", Profile::folder()}, {"profiles", j}}.dump(2));
-  else fmt::print("{}", t.text());
+  if (json)
+    fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"folder", Profile::folder()}, {"profiles", j}}.dump(2));
+  else
+    fmt::print("{}", t.text());
 }
 
 void show(const Profile& p, bool json, bool toml) {
@@ -52,8 +52,12 @@ void show(const Profile& p, bool json, bool toml) {
     if (v.lo != 0 || v.hi != 0) j[k.name]["lo"] = v.lo, j[k.name]["hi"] = v.hi;
   }
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"name", p.name()}, {"description", p.description()},
-                                      {"fit_note", p.fit_note()}, {"targets", p.targets()}, {"keys", j}}
+    fmt::print("{}\n", nlohmann::json{{"schema_version", 1},
+                                      {"name", p.name()},
+                                      {"description", p.description()},
+                                      {"fit_note", p.fit_note()},
+                                      {"targets", p.targets()},
+                                      {"keys", j}}
                            .dump(2));
     return;
   }
@@ -74,12 +78,14 @@ void diff(const Profile& a, const Profile& b, bool json) {
     const auto value = [](bool in, const auto& i) { return in ? value_text(i->second) : std::string("-"); };
     const auto kind = [](bool in, const auto& i) { return in ? i->second.kind : std::string("-"); };
     t.row({k.name, unit_text(k), value(in_a, ia), value(in_b, ib), kind(in_a, ia), kind(in_b, ib)});
-    j.push_back({{"key", k.name}, {"unit", k.unit},
+    j.push_back({{"key", k.name},
+                 {"unit", k.unit},
                  {"a", in_a ? value_json(ia->second) : nlohmann::json()},
                  {"b", in_b ? value_json(ib->second) : nlohmann::json()}});
   }
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"a", a.name()}, {"b", b.name()}, {"differences", j}}.dump(2));
+    fmt::print("{}\n",
+               nlohmann::json{{"schema_version", 1}, {"a", a.name()}, {"b", b.name()}, {"differences", j}}.dump(2));
   } else if (t.empty()) {
     fmt::print("{} and {} have equal values\n", a.name(), b.name());
   } else {
@@ -98,7 +104,8 @@ void add_profile(CLI::App& app, int& status) {
   sub->footer(
       "A profile is a TOML file; each key is a table { value, unit, lo, hi, kind, source }, and 'extends' starts from\n"
       "another one. Built-in profiles are found by name, others by their path.\n\n"
-      "Examples:\n  rnicsim profile list\n  rnicsim profile show seed-400g\n  rnicsim profile diff seed-400g gen4-200g\n"
+      "Examples:\n  rnicsim profile list\n  rnicsim profile show seed-400g\n  rnicsim profile diff seed-400g "
+      "gen4-200g\n"
       "  rnicsim profile show seed-400g --set gpu.read_latency=120 --toml > mine.toml");
   auto* l = sub->add_subcommand("list", "Built-in profiles");
   l->add_flag("--json", json, "As JSON");

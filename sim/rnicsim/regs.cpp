@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnicsim regs: the register map, from the tables generated out of rtl/regs/*.rdl.
+#include "rnic/regs/regs.h"
+
 #include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <iterator>
 
 #include "common.h"
-#include "rnic/regs/regs.h"
 #include "table.h"
 
 namespace rnic::cli {
@@ -20,9 +21,12 @@ struct Options {
 
 const char* access_text(regs::Access a) {
   switch (a) {
-    case regs::Access::kRead: return "ro";
-    case regs::Access::kWrite: return "wo";
-    case regs::Access::kReadWrite: return "rw";
+    case regs::Access::kRead:
+      return "ro";
+    case regs::Access::kWrite:
+      return "wo";
+    case regs::Access::kReadWrite:
+      return "rw";
   }
   return "?";
 }
@@ -58,10 +62,14 @@ std::string reset_text(const regs::Register& r) {
 }
 
 nlohmann::json register_json(const regs::Register& r) {
-  nlohmann::json j{{"bar", r.bar},           {"name", r.name},
-                   {"offset_bytes", r.offset}, {"width_bits", r.bits},
-                   {"access", access_text(r)}, {"description", r.desc},
-                   {"count", {r.count[0], r.count[1]}}, {"stride_bytes", {r.stride[0], r.stride[1]}},
+  nlohmann::json j{{"bar", r.bar},
+                   {"name", r.name},
+                   {"offset_bytes", r.offset},
+                   {"width_bits", r.bits},
+                   {"access", access_text(r)},
+                   {"description", r.desc},
+                   {"count", {r.count[0], r.count[1]}},
+                   {"stride_bytes", {r.stride[0], r.stride[1]}},
                    {"fields", nlohmann::json::array()}};
   for (unsigned i = 0; i < r.num_fields; ++i) {
     const auto& f = r.fields[i];
@@ -85,8 +93,8 @@ int show(const Options& o) {
     if (fnmatch(o.name.c_str(), r.name, 0) != 0) continue;
     ++found;
     list.push_back(register_json(r));
-    table.row({fmt::to_string(r.bar), offset_text(r), count_text(r), fmt::to_string(r.bits), access_text(r), reset_text(r),
-               r.name, r.desc});
+    table.row({fmt::to_string(r.bar), offset_text(r), count_text(r), fmt::to_string(r.bits), access_text(r),
+               reset_text(r), r.name, r.desc});
     for (unsigned i = 0; i < r.num_fields; ++i) {
       const auto& f = r.fields[i];
       fields.row({r.name, fmt::format("{}:{}", f.lsb + f.width - 1, f.lsb), access_text(f.access),
@@ -94,8 +102,9 @@ int show(const Options& o) {
     }
   }
   if (found == 0) {
-    throw InputError("", 0, "", fmt::format("no register is named '{}'{}; * and ? stand for any text and character",
-                                            o.name, o.bar < 0 ? "" : fmt::format(" in BAR{}", o.bar)));
+    throw InputError("", 0, "",
+                     fmt::format("no register is named '{}'{}; * and ? stand for any text and character", o.name,
+                                 o.bar < 0 ? "" : fmt::format(" in BAR{}", o.bar)));
   }
   if (o.json) {
     fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"registers", list}}.dump(2));

@@ -6,17 +6,20 @@ namespace rnic::cli {
 
 void add_run(CLI::App& app, int& status) {
   static RunOptions o;
-  auto* sub = app.add_subcommand("run", "A scenario file, or what one rank's NIC sends for the collectives of an NCCL log");
+  auto* sub =
+      app.add_subcommand("run", "A scenario file, or what one rank's NIC sends for the collectives of an NCCL log");
   add_simulation_options(*sub, o.common);
   auto* scenario = sub->add_option("scenario", o.scenario, "Scenario: nodes, queue pairs, operations, faults, checks")
                        ->type_name("FILE.toml");
   sub->add_option("--junit", o.junit, "Write the checks' results as JUnit XML")->type_name("FILE")->group("Run");
-  auto* log = sub->add_option("--nccl-log", o.nccl_log, "Log of a job run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL")
-                  ->type_name("FILE")
-                  ->group("NCCL log")
-                  ->excludes(scenario);
+  auto* log =
+      sub->add_option("--nccl-log", o.nccl_log, "Log of a job run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL")
+          ->type_name("FILE")
+          ->group("NCCL log")
+          ->excludes(scenario);
   const auto nccl = [&](CLI::Option* option) { option->needs(log)->group("NCCL log"); };
-  nccl(sub->add_option("--rank", o.rank, "Rank whose NIC is simulated [the lowest that the log has, of each communicator]")
+  nccl(sub->add_option("--rank", o.rank,
+                       "Rank whose NIC is simulated [the lowest that the log has, of each communicator]")
            ->type_name("R")
            ->check(CLI::NonNegativeNumber));
   nccl(sub->add_option("--node", o.node, "Only lines of this host")->type_name("HOST"));
@@ -28,7 +31,8 @@ void add_run(CLI::App& app, int& status) {
            ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024})));
   nccl(sub->add_flag("--skip-unreadable", o.skip_unreadable, "Go on when lines are cut short; they are listed"));
   sub->footer(
-      "A ring's step waits for the data of the rank before. Here is one NIC alone, so its messages go back to back: the\n"
+      "A ring's step waits for the data of the rank before. Here is one NIC alone, so its messages go back to back: "
+      "the\n"
       "times are those of the NIC, a lower bound of the collective's. See docs/cli.md.\n\n"
       "Examples:\n"
       "  rnicsim run sim/scenarios/two_queues.toml --junit result.xml\n"

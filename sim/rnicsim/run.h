@@ -12,9 +12,9 @@ struct RunOptions {
   Common common;
   std::string scenario, junit;
   std::string nccl_log, node;
-  int rank = -1;                         ///< -1: the lowest of each communicator that the log has
+  int rank = -1;                            ///< -1: the lowest of each communicator that the log has
   uint64_t max_bytes = uint64_t{64} << 20;  ///< of payload simulated; 0: no limit
-  unsigned depth = 64;                   ///< of the send queue
+  unsigned depth = 64;                      ///< of the send queue
   bool skip_unreadable = false;
 };
 

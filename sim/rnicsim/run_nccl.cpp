@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnicsim run --nccl-log: each collective of a log as the messages that one rank's NIC sends to its neighbour on the ring.
+// rnicsim run --nccl-log: each collective of a log as the messages that one rank's NIC sends to its neighbour on the
+// ring.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -69,11 +70,13 @@ std::vector<unsigned> choose_ranks(const NcclLog& log, const RunOptions& o) {
   }
   if (!chosen.empty()) return chosen;
   if (present.empty()) {
-    throw InputError(log.file, 0, "--node", fmt::format("no host '{}' in the log; there are: {}", o.node, fmt::join(log.hosts(), ", ")));
+    throw InputError(log.file, 0, "--node",
+                     fmt::format("no host '{}' in the log; there are: {}", o.node, fmt::join(log.hosts(), ", ")));
   }
   std::sort(present.begin(), present.end());
   present.erase(std::unique(present.begin(), present.end()), present.end());
-  throw InputError(log.file, 0, "--rank", fmt::format("no rank {} in the log; there are: {}", o.rank, fmt::join(present, ", ")));
+  throw InputError(log.file, 0, "--rank",
+                   fmt::format("no rank {} in the log; there are: {}", o.rank, fmt::join(present, ", ")));
 }
 
 /// Simulates the jobs one after the other, each begun when the one before has left the NIC.
@@ -129,7 +132,9 @@ void replay(System& system, std::vector<Job>& jobs, const RunOptions& o, Meter& 
   meter.begin(nullptr);
 }
 
-double gbps(uint64_t bytes, uint64_t ps) { return ps == 0 ? 0 : static_cast<double>(bytes) * 8000 / static_cast<double>(ps); }
+double gbps(uint64_t bytes, uint64_t ps) {
+  return ps == 0 ? 0 : static_cast<double>(bytes) * 8000 / static_cast<double>(ps);
+}
 
 /// Notes about the log itself.
 std::vector<std::string> notes(const NcclLog& log, const std::vector<unsigned>& chosen) {
@@ -138,22 +143,25 @@ std::vector<std::string> notes(const NcclLog& log, const std::vector<unsigned>& 
     const NcclRank& rank = log.ranks[r];
     const auto& group = log.communicators[rank.communicator];
     const auto known = std::any_of(group.begin(), group.end(), [&](unsigned g) { return log.ranks[g].rank_known; });
-    const bool one_host = group.size() == rank.nranks &&
-                          std::all_of(group.begin(), group.end(), [&](unsigned g) { return log.ranks[g].host == rank.host; });
-    std::string who = fmt::format("communicator {} ({} of {} ranks in the log): rank {}", rank.comm, group.size(), rank.nranks,
-                                  rank.rank);
+    const bool one_host = group.size() == rank.nranks && std::all_of(group.begin(), group.end(), [&](unsigned g) {
+                            return log.ranks[g].host == rank.host;
+                          });
+    std::string who = fmt::format("communicator {} ({} of {} ranks in the log): rank {}", rank.comm, group.size(),
+                                  rank.nranks, rank.rank);
     if (!rank.host.empty()) who += fmt::format(" on {}", rank.host);
     if (rank.device) who += fmt::format(", GPU {}", *rank.device);
     if (!known) who += "; ranks numbered by host and GPU, since the log has no INIT lines";
     out.push_back(who);
     if (one_host && rank.nranks > 1) {
-      out.push_back(fmt::format("all {} ranks on host {}: in that job this traffic went over NVLink, PCIe peer-to-peer or "
-                                "shared memory, not over the NIC; here it is sent as if the neighbour were on another host",
-                                rank.nranks, rank.host.empty() ? "(unnamed)" : rank.host));
+      out.push_back(
+          fmt::format("all {} ranks on host {}: in that job this traffic went over NVLink, PCIe peer-to-peer or "
+                      "shared memory, not over the NIC; here it is sent as if the neighbour were on another host",
+                      rank.nranks, rank.host.empty() ? "(unnamed)" : rank.host));
     }
   }
-  out.push_back("a ring's step waits for data of the rank before; one NIC alone is simulated here, so its messages go back to "
-                "back, and the times are a lower bound");
+  out.push_back(
+      "a ring's step waits for data of the rank before; one NIC alone is simulated here, so its messages go back to "
+      "back, and the times are a lower bound");
   return out;
 }
 
@@ -168,10 +176,11 @@ int run_nccl_log(const RunOptions& o) {
     }
     if (log.unreadable.size() > kShown) spdlog::warn("... and {} lines more", log.unreadable.size() - kShown);
     if (!o.skip_unreadable || log.calls.empty()) {
-      throw InputError(log.file, log.unreadable.front().line, "",
-                       fmt::format("unreadable: {} ({} such line(s); {})", log.unreadable.front().why, log.unreadable.size(),
-                                   log.calls.empty() ? "no collective is left without them"
-                                                     : "--skip-unreadable goes on without them"));
+      throw InputError(
+          log.file, log.unreadable.front().line, "",
+          fmt::format(
+              "unreadable: {} ({} such line(s); {})", log.unreadable.front().why, log.unreadable.size(),
+              log.calls.empty() ? "no collective is left without them" : "--skip-unreadable goes on without them"));
     }
   }
   const std::vector<unsigned> chosen = choose_ranks(log, o);
@@ -218,11 +227,14 @@ int run_nccl_log(const RunOptions& o) {
   nlohmann::json result = result_header(rerun_line(), profile, o.common.seed);
   result["subcommand"] = "run";
   result["status"] = status == kGood ? "done" : "not finished";
-  result["nccl_log"] = {{"file", log.file}, {"lines", log.lines}, {"calls", log.calls.size()},
-                        {"unreadable", log.unreadable.size()}, {"hosts", log.hosts()}};
+  result["nccl_log"] = {{"file", log.file},
+                        {"lines", log.lines},
+                        {"calls", log.calls.size()},
+                        {"unreadable", log.unreadable.size()},
+                        {"hosts", log.hosts()}};
   for (const auto& [name, value] : system.node().nic->bars().counters()) result["counters"][name] = value;
-  Table table({"line", "<operation", "count", "<type", "ranks", "rank", "bytes", "messages", "packets", "time, us", "Gb/s",
-               "of line rate", "<note"});
+  Table table({"line", "<operation", "count", "<type", "ranks", "rank", "bytes", "messages", "packets", "time, us",
+               "Gb/s", "of line rate", "<note"});
   nlohmann::json list = nlohmann::json::array();
   uint64_t bytes = 0, messages = 0, packets = 0, wire_bytes = 0, time = 0, planned = 0;
   size_t refused = 0, capped = 0;
@@ -243,8 +255,8 @@ int run_nccl_log(const RunOptions& o) {
     table.row({fmt::to_string(c.line), c.name, fmt::to_string(c.count), workload::nccl_type_name(c.datatype),
                fmt::to_string(j.nranks), fmt::to_string(j.rank), fmt::to_string(j.bytes), fmt::to_string(j.messages),
                fmt::to_string(j.packets), ps == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(ps) / 1e6),
-               ps == 0 ? "-" : fmt::format("{:.2f}", rate), ps == 0 ? "-" : fmt::format("{:.1f} %", 100 * rate / line_rate),
-               note});
+               ps == 0 ? "-" : fmt::format("{:.2f}", rate),
+               ps == 0 ? "-" : fmt::format("{:.1f} %", 100 * rate / line_rate), note});
     list.push_back({{"line", c.line},
                     {"operation", c.name},
                     {"op_count", c.op_count},
@@ -265,33 +277,40 @@ int run_nccl_log(const RunOptions& o) {
   }
   table.rule();
   const double rate = gbps(bytes, time);
-  table.row({"total", fmt::format("{} calls", jobs.size()), "", "", "", "", fmt::to_string(bytes), fmt::to_string(messages),
-             fmt::to_string(packets), time == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(time) / 1e6),
-             time == 0 ? "-" : fmt::format("{:.2f}", rate), time == 0 ? "-" : fmt::format("{:.1f} %", 100 * rate / line_rate), ""});
+  table.row({"total", fmt::format("{} calls", jobs.size()), "", "", "", "", fmt::to_string(bytes),
+             fmt::to_string(messages), fmt::to_string(packets),
+             time == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(time) / 1e6),
+             time == 0 ? "-" : fmt::format("{:.2f}", rate),
+             time == 0 ? "-" : fmt::format("{:.1f} %", 100 * rate / line_rate), ""});
   auto remarks = notes(log, chosen);
   if (capped != 0) {
-    remarks.push_back(fmt::format("{} of {} bytes were simulated: --max-bytes is {}; the call that reaches it is cut, later ones "
-                                  "are left out; --max-bytes 0 simulates all",
-                                  bytes, planned, o.max_bytes));
+    remarks.push_back(
+        fmt::format("{} of {} bytes were simulated: --max-bytes is {}; the call that reaches it is cut, later ones "
+                    "are left out; --max-bytes 0 simulates all",
+                    bytes, planned, o.max_bytes));
   }
   if (refused != 0) remarks.push_back(fmt::format("{} call(s) were not replayed; each says why in its line", refused));
   if (!log.unreadable.empty()) {
     std::vector<unsigned> lines;
     for (size_t i = 0; i < std::min<size_t>(10, log.unreadable.size()); ++i) lines.push_back(log.unreadable[i].line);
-    remarks.push_back(fmt::format("{} unreadable line(s) were left out: {}{}", log.unreadable.size(), fmt::join(lines, ", "),
-                                  lines.size() < log.unreadable.size() ? ", ..." : ""));
+    remarks.push_back(fmt::format("{} unreadable line(s) were left out: {}{}", log.unreadable.size(),
+                                  fmt::join(lines, ", "), lines.size() < log.unreadable.size() ? ", ..." : ""));
   }
   result["calls"] = list;
   result["notes"] = remarks;
-  result["total"] = {{"planned_bytes", planned}, {"bytes", bytes},         {"messages", messages},
-                     {"packets", packets},       {"frame_bytes", wire_bytes}, {"time_ps", time},
-                     {"gbps", rate},             {"line_rate_gbps", line_rate}, {"line_rate_share", rate / line_rate}};
+  result["total"] = {
+      {"planned_bytes", planned},           {"bytes", bytes},  {"messages", messages}, {"packets", packets},
+      {"frame_bytes", wire_bytes},          {"time_ps", time}, {"gbps", rate},         {"line_rate_gbps", line_rate},
+      {"line_rate_share", rate / line_rate}};
   if (!o.common.json) {
-    fmt::print("{}: {} calls on {} lines; profile {}, {} Gb/s\n", log.file, log.calls.size(), log.lines, profile.name(), line_rate);
+    fmt::print("{}: {} calls on {} lines; profile {}, {} Gb/s\n", log.file, log.calls.size(), log.lines, profile.name(),
+               line_rate);
     if (!profile.fit_note().empty()) fmt::print("{}\n", profile.fit_note());
-    fmt::print("UC WRITE out of GPU memory over one queue pair, MTU 4096, messages of at most 1 GiB, {} in the send queue\n\n",
-               o.depth);
-    fmt::print("{}\ntime: from the first doorbell at the NIC's pins to the last bit on the wire; Gb/s: of payload\n", table.text());
+    fmt::print(
+        "UC WRITE out of GPU memory over one queue pair, MTU 4096, messages of at most 1 GiB, {} in the send queue\n\n",
+        o.depth);
+    fmt::print("{}\ntime: from the first doorbell at the NIC's pins to the last bit on the wire; Gb/s: of payload\n",
+               table.text());
     for (const auto& n : remarks) fmt::print("note: {}\n", n);
     std::fflush(stdout);
   }

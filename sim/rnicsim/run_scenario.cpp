@@ -19,7 +19,7 @@ using namespace workload;
 
 /// What came of one operation.
 struct OpResult {
-  uint64_t posted = 0, sent = 0;   ///< sent: last bit on the wire
+  uint64_t posted = 0, sent = 0;  ///< sent: last bit on the wire
   uint64_t cqes = 0, errors = 0;
   std::map<std::string, uint64_t> statuses;
   std::optional<uint64_t> first_t0_ps, last_bit_ps;
@@ -45,7 +45,8 @@ class Tally : public Observer {
   /// Messages up to this one have completed: what has not been sent by now never will be.
   void completed(unsigned node, uint32_t qpn, uint16_t wqe) {
     auto& list = open_[{node, qpn}];
-    while (!list.empty() && before(list.front().wqe, static_cast<uint16_t>(wqe + 1)) && list.front().gone) list.pop_front();
+    while (!list.empty() && before(list.front().wqe, static_cast<uint16_t>(wqe + 1)) && list.front().gone)
+      list.pop_front();
   }
 
   void on_event(const Event& e) override {
@@ -125,9 +126,9 @@ class Runner {
   struct Queue {
     host::Cq* cq = nullptr;
     host::Qp* qp = nullptr;
-    uint16_t head = 0;          ///< oldest WQE without completion
-    uint64_t owed = 0;          ///< completions that are still to come
-    unsigned unsignaled = 0;    ///< WQEs since the last signaled one
+    uint16_t head = 0;        ///< oldest WQE without completion
+    uint64_t owed = 0;        ///< completions that are still to come
+    unsigned unsignaled = 0;  ///< WQEs since the last signaled one
   };
   struct Item {
     double at_ns;
@@ -149,7 +150,8 @@ class Runner {
     for (unsigned q = 0; q < s_.qps.size(); ++q) {
       const auto& d = s_.qps[q];
       queues_[q].cq = ctx(d.node).create_cq(d.log_cq_size);
-      queues_[q].qp = d.qpn ? ctx(d.node).create_qp(queues_[q].cq, d.init, *d.qpn) : ctx(d.node).create_qp(queues_[q].cq, d.init);
+      queues_[q].qp =
+          d.qpn ? ctx(d.node).create_qp(queues_[q].cq, d.init, *d.qpn) : ctx(d.node).create_qp(queues_[q].cq, d.init);
       ctx(d.node).modify_qp_rts(queues_[q].qp, d.path);
     }
     start_ps_ = to_ps(sc_core::sc_time_stamp());
@@ -166,8 +168,10 @@ class Runner {
 
   void fault_thread(const ScenarioFault& f) {
     wait_until(f.at_ns);
-    if (f.kind == FaultKind::kMmio) ctx(f.node).write32(f.bar, f.offset, f.value);
-    else ctx(f.node).ring_doorbell(f.qpn, f.value, f.initiator);
+    if (f.kind == FaultKind::kMmio)
+      ctx(f.node).write32(f.bar, f.offset, f.value);
+    else
+      ctx(f.node).ring_doorbell(f.qpn, f.value, f.initiator);
   }
 
   void queue_thread(unsigned q) {
@@ -277,9 +281,15 @@ class Runner {
         ctx(node).write_raw_wqe(queue.qp, f.bytes);
         ctx(node).ring_doorbell(queue.qp->qpn, queue.qp->pi);
         break;
-      case FaultKind::kDoorbell: ctx(node).ring_doorbell(queue.qp->qpn, f.value, f.initiator); break;
-      case FaultKind::kMmio: ctx(node).write32(f.bar, f.offset, f.value); break;
-      case FaultKind::kQpError: ctx(node).modify_qp_err(queue.qp); break;
+      case FaultKind::kDoorbell:
+        ctx(node).ring_doorbell(queue.qp->qpn, f.value, f.initiator);
+        break;
+      case FaultKind::kMmio:
+        ctx(node).write32(f.bar, f.offset, f.value);
+        break;
+      case FaultKind::kQpError:
+        ctx(node).modify_qp_err(queue.qp);
+        break;
     }
     return true;
   }
@@ -308,8 +318,9 @@ std::vector<CheckResult> evaluate(const Scenario& s, System& system, const std::
   for (const auto& c : s.checks) {
     const NodeResult& node = nodes[c.node];
     const OpResult* op = c.op ? &ops[*c.op] : nullptr;
-    const std::string of = op ? fmt::format(" of operation '{}'", s.ops[*c.op].name)
-                              : s.nodes.size() > 1 ? fmt::format(" of node '{}'", s.nodes[c.node].name) : "";
+    const std::string of = op                   ? fmt::format(" of operation '{}'", s.ops[*c.op].name)
+                           : s.nodes.size() > 1 ? fmt::format(" of node '{}'", s.nodes[c.node].name)
+                                                : "";
     const auto equal = [&](const std::string& what, const std::optional<uint64_t>& want, uint64_t got) {
       if (want) out.push_back({c.name, what + of, fmt::to_string(*want), fmt::to_string(got), *want == got});
     };
@@ -333,7 +344,8 @@ std::vector<CheckResult> evaluate(const Scenario& s, System& system, const std::
         sent += ops[i].sent;
       }
       out.push_back({c.name, "max_latency_ns" + of, fmt::format("at most {}", *c.max_latency_ns),
-                     sent == 0 ? "nothing sent" : fmt::format("{:.3f}", worst), sent != 0 && worst <= *c.max_latency_ns});
+                     sent == 0 ? "nothing sent" : fmt::format("{:.3f}", worst),
+                     sent != 0 && worst <= *c.max_latency_ns});
     }
     for (const auto& [counter, want] : c.counters) equal("counter " + counter, want, bars.counter(counter));
   }
@@ -363,7 +375,8 @@ int run_scenario(const RunOptions& o) {
   Runner runner(system, s, tally, ops, nodes);
   runner.spawn();
   Exit status = session.run(system);
-  if (status == kGood && std::any_of(ops.begin(), ops.end(), [](const OpResult& r) { return r.stuck; })) status = kInternal;
+  if (status == kGood && std::any_of(ops.begin(), ops.end(), [](const OpResult& r) { return r.stuck; }))
+    status = kInternal;
 
   nlohmann::json result = result_header(rerun_line(), profile, common.seed);
   result["subcommand"] = "run";
@@ -372,8 +385,8 @@ int run_scenario(const RunOptions& o) {
   result["start_ps"] = runner.start_ps();
   result["end_ps"] = to_ps(sc_core::sc_time_stamp());
   result["operations"] = nlohmann::json::array();
-  Table table({"<operation", "<node", "<queue pair", "<opcode", "size", "posted", "sent", "CQEs", "errors", "first doorbell, ns",
-               "last bit, ns", "Gb/s", "latency min, ns", "P50", "P99", "max", "<completions"});
+  Table table({"<operation", "<node", "<queue pair", "<opcode", "size", "posted", "sent", "CQEs", "errors",
+               "first doorbell, ns", "last bit, ns", "Gb/s", "latency min, ns", "P50", "P99", "max", "<completions"});
   Session::Outputs out;
   out.title = "rnicsim run: " + (s.title.empty() ? s.file : s.title);
   out.recorder = &rec;
@@ -384,17 +397,28 @@ int run_scenario(const RunOptions& o) {
     const bool timed = r.first_t0_ps && r.last_bit_ps && *r.last_bit_ps > *r.first_t0_ps;
     const uint64_t ps = timed ? *r.last_bit_ps - *r.first_t0_ps : 0;
     const double rate = timed ? static_cast<double>(r.sent * d.size) * 8000 / static_cast<double>(ps) : 0;
-    const auto since = [&](const std::optional<uint64_t>& t) { return t ? ns(*t - runner.start_ps()) : std::string("-"); };
+    const auto since = [&](const std::optional<uint64_t>& t) {
+      return t ? ns(*t - runner.start_ps()) : std::string("-");
+    };
     const auto least = r.latencies_ns.empty() ? 0 : *std::min_element(r.latencies_ns.begin(), r.latencies_ns.end());
-    table.row({d.name, s.nodes[q.node].name, q.name, host::to_string(d.opcode), fmt::to_string(d.size), fmt::to_string(r.posted),
-               fmt::to_string(r.sent), fmt::to_string(r.cqes), fmt::to_string(r.errors), since(r.first_t0_ps),
-               since(r.last_bit_ps), timed ? fmt::format("{:.2f}", rate) : "-",
+    table.row({d.name, s.nodes[q.node].name, q.name, host::to_string(d.opcode), fmt::to_string(d.size),
+               fmt::to_string(r.posted), fmt::to_string(r.sent), fmt::to_string(r.cqes), fmt::to_string(r.errors),
+               since(r.first_t0_ps), since(r.last_bit_ps), timed ? fmt::format("{:.2f}", rate) : "-",
                r.latencies_ns.empty() ? "-" : fmt::format("{:.3f}", least), percentile_text(r.latencies_ns, 0.5),
-               percentile_text(r.latencies_ns, 0.99), r.latencies_ns.empty() ? "-" : fmt::format("{:.3f}", r.max_latency_ns),
-               statuses_text(r.statuses)});
-    nlohmann::json j{{"name", d.name},     {"line", d.line},      {"node", s.nodes[q.node].name}, {"qp", q.name},
-                     {"opcode", host::to_string(d.opcode)}, {"size_bytes", d.size}, {"posted", r.posted}, {"sent", r.sent},
-                     {"cqes", r.cqes},     {"cqe_errors", r.errors}, {"statuses", r.statuses}, {"gbps", rate},
+               percentile_text(r.latencies_ns, 0.99),
+               r.latencies_ns.empty() ? "-" : fmt::format("{:.3f}", r.max_latency_ns), statuses_text(r.statuses)});
+    nlohmann::json j{{"name", d.name},
+                     {"line", d.line},
+                     {"node", s.nodes[q.node].name},
+                     {"qp", q.name},
+                     {"opcode", host::to_string(d.opcode)},
+                     {"size_bytes", d.size},
+                     {"posted", r.posted},
+                     {"sent", r.sent},
+                     {"cqes", r.cqes},
+                     {"cqe_errors", r.errors},
+                     {"statuses", r.statuses},
+                     {"gbps", rate},
                      {"finished", !r.stuck}};
     j["first_doorbell_ps"] = r.first_t0_ps ? nlohmann::json(*r.first_t0_ps) : nlohmann::json();
     j["last_bit_ps"] = r.last_bit_ps ? nlohmann::json(*r.last_bit_ps) : nlohmann::json();

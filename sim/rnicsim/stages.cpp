@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnicsim stages: doorbell to MAC of single messages, stage by stage, out of measured instants.
+#include "rnic/observe/stages.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -8,7 +10,6 @@
 #include <random>
 
 #include "common.h"
-#include "rnic/observe/stages.h"
 #include "table.h"
 
 namespace rnic::cli {
@@ -38,7 +39,8 @@ const std::map<std::string, WrOpcode> kOps{{"write", WrOpcode::kRdmaWrite},
 const std::map<std::string, host::QpType> kTransports{{"uc", host::QpType::kUc}, {"rc", host::QpType::kRc}};
 const std::map<std::string, host::SqWhere> kPlaces{{"device", host::SqWhere::kDevice}, {"bf", host::SqWhere::kBf}};
 const std::map<std::string, host::Space> kSpaces{{"gpu", host::Space::kGpu}, {"host", host::Space::kHost}};
-const std::map<std::string, pcie::Initiator> kInitiators{{"cpu", pcie::Initiator::kCpu}, {"gpu", pcie::Initiator::kGpu}};
+const std::map<std::string, pcie::Initiator> kInitiators{{"cpu", pcie::Initiator::kCpu},
+                                                         {"gpu", pcie::Initiator::kGpu}};
 
 template <class T>
 const std::string& name_of(const std::map<std::string, T>& names, T value) {
@@ -55,8 +57,8 @@ std::string describe(const Options& o) {
 
 /// What the document's figures are about.
 bool reference(const Options& o) {
-  return o.size == 64 && o.op == WrOpcode::kRdmaWrite && o.transport == host::QpType::kUc && o.sq == host::SqWhere::kDevice &&
-         o.mem == host::Space::kGpu;
+  return o.size == 64 && o.op == WrOpcode::kRdmaWrite && o.transport == host::QpType::kUc &&
+         o.sq == host::SqWhere::kDevice && o.mem == host::Space::kGpu;
 }
 
 struct Message {
@@ -122,8 +124,8 @@ void measure(System& system, const Options& o, Recorder& rec, Measured& out) {
     const auto wc = ctx.wait_cq(cq, Time(100, sc_core::SC_MS));
     if (!wc) throw SimError(fmt::format("no completion for message {} within 100 ms of simulated time", i));
     if (wc->status != host::WcStatus::kSuccess) {
-      throw SimError(fmt::format("message {} completed with '{}' (vendor syndrome {:#x})", i, host::to_string(wc->status),
-                                 wc->vendor_err));
+      throw SimError(fmt::format("message {} completed with '{}' (vendor syndrome {:#x})", i,
+                                 host::to_string(wc->status), wc->vendor_err));
     }
     wait_idle(*node.nic);
     if (i == 0) continue;
@@ -147,33 +149,40 @@ void print_header(const Profile& p, const Options& o) {
   fmt::print("{}\n", wrapped(fmt::format("profile {}: {}", p.name(), p.description())));
   if (!p.fit_note().empty()) fmt::print("{}\n", p.fit_note());
   fmt::print("\n{}; contexts warm\n", describe(o));
-  if (!reference(o)) fmt::print("Budgets are the document's, for a 64 B UC WRITE out of GPU memory with its queue in device memory\n");
+  if (!reference(o))
+    fmt::print("Budgets are the document's, for a 64 B UC WRITE out of GPU memory with its queue in device memory\n");
 }
 
 void print_table(const StageTable& t, const Profile& p, const Options& o) {
-  fmt::print("Times in ns from T0, the doorbell's TLP at the NIC's PCIe pins ({} ns of simulated time)\n\n", ns(t.t0_ps));
+  fmt::print("Times in ns from T0, the doorbell's TLP at the NIC's PCIe pins ({} ns of simulated time)\n\n",
+             ns(t.t0_ps));
   Table stages({"<stage", "start", "end", "cycles", "duration", "budget", "gap", "RTL", "align", "model", "link"});
   for (const Stage& s : t.stages) {
     const bool budget = s.budget_ns > 0;
     const auto budget_ps = static_cast<int64_t>(s.budget_ns * 1000);
     stages.row({s.name, ns(s.start_ps - t.t0_ps), ns(s.end_ps - t.t0_ps), fmt::to_string(s.end_cycle - s.start_cycle),
                 ns(s.duration_ps()), budget ? fmt::format("{}", s.budget_ns) : "-",
-                budget ? signed_ns(static_cast<int64_t>(s.duration_ps()) - budget_ps) : "-", ns(s.share_ps(Share::kRtl)),
-                ns(s.share_ps(Share::kAlign)), ns(s.share_ps(Share::kModel)), ns(s.share_ps(Share::kLink))});
+                budget ? signed_ns(static_cast<int64_t>(s.duration_ps()) - budget_ps) : "-",
+                ns(s.share_ps(Share::kRtl)), ns(s.share_ps(Share::kAlign)), ns(s.share_ps(Share::kModel)),
+                ns(s.share_ps(Share::kLink))});
   }
   fmt::print("{}\n", stages.text());
 
   Table instants({"<instant", "ns from T0", "<"});
-  instants.row({"initiator's store", t.store_ps ? "-" + ns(t.t0_ps - *t.store_ps) : "-", "outside the budget: store to T0"});
-  instants.row({"first bit on the wire", ns(t.first_bit_ps - t.t0_ps), reference(o) ? "doorbell to MAC; the document says about 300" : "doorbell to MAC"});
+  instants.row(
+      {"initiator's store", t.store_ps ? "-" + ns(t.t0_ps - *t.store_ps) : "-", "outside the budget: store to T0"});
+  instants.row({"first bit on the wire", ns(t.first_bit_ps - t.t0_ps),
+                reference(o) ? "doorbell to MAC; the document says about 300" : "doorbell to MAC"});
   instants.row({"last bit on the wire", ns(t.last_bit_ps - t.t0_ps), "FCS included"});
-  instants.row({"CQE issued", opt_ns(t.cqe_issued_ps, t.t0_ps), reference(o) ? "its write TLP at the pins; the document says 260-300" : "its write TLP at the pins"});
+  instants.row({"CQE issued", opt_ns(t.cqe_issued_ps, t.t0_ps),
+                reference(o) ? "its write TLP at the pins; the document says 260-300" : "its write TLP at the pins"});
   instants.row({"CQE visible", opt_ns(t.cqe_visible_ps, t.t0_ps), "in host memory"});
   fmt::print("{}", instants.text());
-  fmt::print("{}\n\n",
-             o.transport == host::QpType::kUc
-                 ? "UC: a send completes when its last byte has gone to the MAC (the rule for UC)."
-                 : "RC: the completion would wait for the ACK: not modelled yet. The CQE here follows the rule for UC.");
+  fmt::print(
+      "{}\n\n",
+      o.transport == host::QpType::kUc
+          ? "UC: a send completes when its last byte has gone to the MAC (the rule for UC)."
+          : "RC: the completion would wait for the ACK: not modelled yet. The CQE here follows the rule for UC.");
 
   fmt::print("Where each nanosecond comes from\n\n");
   Table parts({"<stage", "<part", "<share", "ns", "<profile keys"});
@@ -186,7 +195,8 @@ void print_table(const StageTable& t, const Profile& p, const Options& o) {
         keys.push_back(key_text(p, k));
         if (std::find(used.begin(), used.end(), k) == used.end()) used.push_back(k);
       }
-      parts.row({name, part.what, to_string(part.share), ns(part.end_ps - part.start_ps), fmt::format("{}", fmt::join(keys, ", "))});
+      parts.row({name, part.what, to_string(part.share), ns(part.end_ps - part.start_ps),
+                 fmt::format("{}", fmt::join(keys, ", "))});
       name = "";
     }
   }
@@ -226,7 +236,9 @@ std::vector<Series> series(const std::vector<StageTable>& tables) {
 
 nlohmann::json series_json(const Series& s) {
   nlohmann::json j{{"count", s.ns.size()}};
-  const auto put = [&](const char* key, std::optional<double> v) { j[key] = v ? nlohmann::json(*v) : nlohmann::json(); };
+  const auto put = [&](const char* key, std::optional<double> v) {
+    j[key] = v ? nlohmann::json(*v) : nlohmann::json();
+  };
   put("p50_ns", percentile(s.ns, 0.5));
   put("p99_ns", percentile(s.ns, 0.99));
   put("p999_ns", percentile(s.ns, 0.999));
@@ -296,7 +308,8 @@ nlohmann::json run_other(const Options& o) {
   add("--max-wall", fmt::to_string(o.common.max_wall_s));
   int status = 0;
   const std::string text = run_child(args, status);
-  if (status == kBadInput) throw InputError("", 0, "--vs", fmt::format("the profile '{}' can't be used (message above)", o.vs));
+  if (status == kBadInput)
+    throw InputError("", 0, "--vs", fmt::format("the profile '{}' can't be used (message above)", o.vs));
   if (status != kGood) throw SimError(fmt::format("the run with profile '{}' ended with status {}", o.vs, status));
   const auto j = nlohmann::json::parse(text, nullptr, false);
   if (j.is_discarded()) throw SimError(fmt::format("the run with profile '{}' gave no JSON", o.vs));
@@ -305,10 +318,13 @@ nlohmann::json run_other(const Options& o) {
 
 void print_side_by_side(const nlohmann::json& a, const nlohmann::json& b) {
   const std::string na = a["profile"]["name"], nb = b["profile"]["name"];
-  fmt::print("\n{}\n\n", wrapped(fmt::format("{} beside {}: {}", nb, na, b["profile"]["description"].get<std::string>())));
+  fmt::print("\n{}\n\n",
+             wrapped(fmt::format("{} beside {}: {}", nb, na, b["profile"]["description"].get<std::string>())));
   Table t({"<ns", na, nb, "difference"});
   const auto row = [&](const std::string& name, const nlohmann::json& x, const nlohmann::json& y) {
-    const auto text = [](const nlohmann::json& v) { return v.is_number() ? fmt::format("{:.3f}", v.get<double>()) : "-"; };
+    const auto text = [](const nlohmann::json& v) {
+      return v.is_number() ? fmt::format("{:.3f}", v.get<double>()) : "-";
+    };
     t.row({name, text(x), text(y),
            x.is_number() && y.is_number() ? fmt::format("{:+.3f}", y.get<double>() - x.get<double>()) : "-"});
   };
@@ -343,7 +359,8 @@ void print_side_by_side(const nlohmann::json& a, const nlohmann::json& b) {
 
 int run(const Options& o) {
   if (!o.phase.empty() && o.phase != "random" && o.phase.find_first_not_of("0123456789") != std::string::npos) {
-    throw InputError("", 0, "--phase", fmt::format("'{}' is not known; allowed: random, or ps after a clock edge", o.phase));
+    throw InputError("", 0, "--phase",
+                     fmt::format("'{}' is not known; allowed: random, or ps after a clock edge", o.phase));
   }
   if (o.phase.size() > 12) throw InputError("", 0, "--phase", "is too large");
   const Profile profile = load_profile(o.common);
@@ -376,10 +393,14 @@ int run(const Options& o) {
   result["subcommand"] = "stages";
   result["status"] = status == kGood ? "done" : "not finished";
   result["fit_note"] = profile.fit_note();
-  result["options"] = {{"op", name_of(kOps, o.op)},          {"transport", name_of(kTransports, o.transport)},
-                       {"size_bytes", o.size},               {"mtu_bytes", o.mtu},
-                       {"sq", name_of(kPlaces, o.sq)},       {"mem", name_of(kSpaces, o.mem)},
-                       {"initiator", name_of(kInitiators, o.initiator)}, {"repeat", o.repeat},
+  result["options"] = {{"op", name_of(kOps, o.op)},
+                       {"transport", name_of(kTransports, o.transport)},
+                       {"size_bytes", o.size},
+                       {"mtu_bytes", o.mtu},
+                       {"sq", name_of(kPlaces, o.sq)},
+                       {"mem", name_of(kSpaces, o.mem)},
+                       {"initiator", name_of(kInitiators, o.initiator)},
+                       {"repeat", o.repeat},
                        {"phase", o.phase}};
   for (const auto& [name, value] : system.node().nic->bars().counters()) result["counters"][name] = value;
   Session::Outputs out;
@@ -390,7 +411,8 @@ int run(const Options& o) {
     const StageTable& t = tables.front();
     const auto all = series(tables);
     result["table"] = to_json(t, profile);
-    result["store_to_t0_ns"] = t.store_ps ? nlohmann::json(static_cast<double>(t.t0_ps - *t.store_ps) / 1000) : nlohmann::json();
+    result["store_to_t0_ns"] =
+        t.store_ps ? nlohmann::json(static_cast<double>(t.t0_ps - *t.store_ps) / 1000) : nlohmann::json();
     for (const auto& s : all) result["latencies"][s.json] = series_json(s);
     if (o.check) checks = budget_checks(tables);
     result["checks"] = to_json(checks);
@@ -447,7 +469,8 @@ void add_stages(CLI::App& app, int& status) {
          "bf|device");
   choice("--mem", o.mem, kSpaces, "Where the payload is [gpu]", "gpu|host");
   choice("--initiator", o.initiator, kInitiators, "Who posts [cpu]", "cpu|gpu");
-  sub->add_option("--repeat", o.repeat, "Messages measured, one after the other, after one that warms the contexts up [1]")
+  sub->add_option("--repeat", o.repeat,
+                  "Messages measured, one after the other, after one that warms the contexts up [1]")
       ->check(CLI::Range(1u, 1000000u))
       ->type_name("N")
       ->group(message);
@@ -457,8 +480,10 @@ void add_stages(CLI::App& app, int& status) {
   sub->add_option("--vs", o.vs, "A second profile, shown beside the first")->type_name("NAME|FILE")->group("Profile");
   sub->add_flag("--check", o.check, "Exit with 1 when a stage breaks its budget or F5's window")->group("Run");
   sub->footer(
-      "T0 is the instant at which the doorbell's TLP has arrived at the NIC's PCIe pins. Shares: RTL = whole clock cycles;\n"
-      "align = waiting for the clock edge that sees an arrival; model = a latency of the profile; link = PCIe, serialization\n"
+      "T0 is the instant at which the doorbell's TLP has arrived at the NIC's PCIe pins. Shares: RTL = whole clock "
+      "cycles;\n"
+      "align = waiting for the clock edge that sees an arrival; model = a latency of the profile; link = PCIe, "
+      "serialization\n"
       "and flight. A percentile that the number of messages can't support is '-' (P99 needs 100, P999 1000).\n\n"
       "Examples:\n"
       "  rnicsim stages --check\n"

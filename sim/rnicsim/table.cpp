@@ -47,8 +47,10 @@ std::string Table::text() const {
   line(headings_);
   out += dashes + '\n';
   for (const auto& r : rows_) {
-    if (r.empty()) out += dashes + '\n';
-    else line(r);
+    if (r.empty())
+      out += dashes + '\n';
+    else
+      line(r);
   }
   return out;
 }

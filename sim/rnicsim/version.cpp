@@ -11,7 +11,8 @@
 namespace rnic::cli {
 
 void add_version(CLI::App& app, int& status) {
-  auto* sub = app.add_subcommand("version", "Versions of all tools and libraries in use, and what the RTL was built for");
+  auto* sub =
+      app.add_subcommand("version", "Versions of all tools and libraries in use, and what the RTL was built for");
   static bool json = false;
   sub->add_flag("--json", json, "As JSON");
   sub->callback([&status] {

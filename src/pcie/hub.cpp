@@ -374,6 +374,7 @@ struct Hub::Impl {
       const Sent& s = sent_.front();
       back_ph_ += s.ph, back_pd_ += s.pd, back_nph_ += s.nph;
       sent_.pop_front();
+      fc_known_ = false;
     }
   }
 
@@ -385,13 +386,15 @@ struct Hub::Impl {
   }
 
   rtl::pcie_fc_t nic_credits(uint64_t edge) const {
+    if (fc_known_ && (sent_.empty() || sent_.front().arrive_ps >= edge)) return fc_;  // nothing has come back since
     prune();
+    fc_known_ = sent_.empty() || sent_.front().arrive_ps >= edge;
     unsigned ph = ph_ + back_ph_, pd = pd_ + back_pd_, nph = nph_ + back_nph_;
     for (const Sent& s : sent_) {
       if (s.arrive_ps >= edge) break;
       ph += s.ph, pd += s.pd, nph += s.nph;
     }
-    rtl::pcie_fc_t fc;
+    rtl::pcie_fc_t& fc = fc_;
     fc.p_inf = ph_ == 0 || pd_ == 0;
     fc.ph = static_cast<uint8_t>(ph);
     fc.pd = static_cast<uint16_t>(pd & 0xfff);
@@ -412,6 +415,8 @@ struct Hub::Impl {
   std::array<Loads, 2> cpu_;  ///< of the CPU, of the GPU
   Counters counters_;
   mutable std::deque<Sent> sent_;
+  mutable rtl::pcie_fc_t fc_;  ///< as last computed; right as long as fc_known_
+  mutable bool fc_known_ = false;
   mutable unsigned back_ph_ = 0, back_pd_ = 0, back_nph_ = 0;  ///< credits returned, modulo 2^32
 };
 

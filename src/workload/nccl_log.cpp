@@ -52,9 +52,10 @@ struct Type {
   const char* name;
   unsigned size;
 };
-constexpr Type kTypes[] = {  // ncclDataType_t of nccl.h
-    {"int8", 1},  {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
-    {"half", 2},  {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1},
+constexpr Type kTypes[] = {
+    // ncclDataType_t of nccl.h
+    {"int8", 1}, {"uint8", 1}, {"int32", 4},  {"uint32", 4},   {"int64", 8},  {"uint64", 8},
+    {"half", 2}, {"float", 4}, {"double", 8}, {"bfloat16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1},
 };
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -258,8 +259,10 @@ class Reader {
       case Collective::kPutSignal:
       case Collective::kSignal:
       case Collective::kWaitSignal:
-      case Collective::kOther: return false;
-      default: return true;
+      case Collective::kOther:
+        return false;
+      default:
+        return true;
     }
   }
 
@@ -272,7 +275,8 @@ class Reader {
       while (j < cb.size() && !collective_call(cb[j])) ++j;
       if (i == ca.size() || j == cb.size()) return true;
       const NcclCall &x = log_.calls[ca[i++]], &y = log_.calls[cb[j++]];
-      if (x.collective != y.collective || x.count != y.count || x.datatype != y.datatype || x.root != y.root) return false;
+      if (x.collective != y.collective || x.count != y.count || x.datatype != y.datatype || x.root != y.root)
+        return false;
     }
   }
 
@@ -314,22 +318,26 @@ class Reader {
           mine.rank = global_rank_[r];
           mine.rank_known = true;
         }
-        if (mine.rank_known) used.insert(mine.rank);
-        else open.push_back(r);
+        if (mine.rank_known)
+          used.insert(mine.rank);
+        else
+          open.push_back(r);
       }
       // By host in order of appearance, then by device.
       std::map<std::string, size_t> order;
       for (unsigned r : group) order.try_emplace(log_.ranks[r].host, order.size());
       std::stable_sort(open.begin(), open.end(), [&](unsigned a, unsigned b) {
         const NcclRank &x = log_.ranks[a], &y = log_.ranks[b];
-        return std::make_pair(order[x.host], x.device.value_or(0)) < std::make_pair(order[y.host], y.device.value_or(0));
+        return std::make_pair(order[x.host], x.device.value_or(0)) <
+               std::make_pair(order[y.host], y.device.value_or(0));
       });
       unsigned next = 0;
       for (unsigned r : open) {
         while (used.count(next) != 0) ++next;
         log_.ranks[r].rank = next++;
       }
-      std::sort(group.begin(), group.end(), [&](unsigned a, unsigned b) { return log_.ranks[a].rank < log_.ranks[b].rank; });
+      std::sort(group.begin(), group.end(),
+                [&](unsigned a, unsigned b) { return log_.ranks[a].rank < log_.ranks[b].rank; });
     }
   }
 
@@ -341,8 +349,10 @@ class Reader {
 
 void add_run(std::vector<RingPlan::Run>& out, uint64_t bytes, uint64_t times) {
   if (bytes == 0 || times == 0) return;
-  if (!out.empty() && out.back().bytes == bytes) out.back().times += times;
-  else out.push_back({bytes, times});
+  if (!out.empty() && out.back().bytes == bytes)
+    out.back().times += times;
+  else
+    out.push_back({bytes, times});
 }
 
 /// Appends a message, in pieces.
@@ -412,9 +422,11 @@ RingPlan plan_ring(const NcclCall& call, unsigned rank, unsigned nranks) {
     return plan;
   };
   const unsigned size = nccl_type_size(call.datatype);
-  if (size == 0) return refuse(fmt::format("datatype {} is none of NCCL's (0 to {})", call.datatype, std::size(kTypes) - 1));
+  if (size == 0)
+    return refuse(fmt::format("datatype {} is none of NCCL's (0 to {})", call.datatype, std::size(kTypes) - 1));
   // The sum of all steps stays below 2^62 bytes.
-  if (call.count > (uint64_t{1} << 61) / size / nranks) return refuse(fmt::format("a count of {} can't be meant", call.count));
+  if (call.count > (uint64_t{1} << 61) / size / nranks)
+    return refuse(fmt::format("a count of {} can't be meant", call.count));
   const uint64_t bytes = call.count * size;
   const bool rooted = call.collective == Collective::kBroadcast || call.collective == Collective::kReduce ||
                       call.collective == Collective::kGather || call.collective == Collective::kScatter ||
@@ -439,8 +451,10 @@ RingPlan plan_ring(const NcclCall& call, unsigned rank, unsigned nranks) {
     case Collective::kAllToAllV:
       plan.replayable = false;
       return refuse(fmt::format("'{}' has no replay: its counts per peer are not logged", call.name));
-    case Collective::kRecv: return nothing("receives only");
-    default: break;
+    case Collective::kRecv:
+      return nothing("receives only");
+    default:
+      break;
   }
   if (nranks == 1) return nothing("one rank: nothing on the wire");
   if (call.count == 0) return nothing("count 0: nothing on the wire");
@@ -462,7 +476,8 @@ RingPlan plan_ring(const NcclCall& call, unsigned rank, unsigned nranks) {
       for (uint64_t s = 0; s < steps; ++s) add_message(plan.runs, bytes);
       break;
     case Collective::kBroadcast:
-      if (next == call.root) return nothing(fmt::format("rank {} is the last of the ring from root {}: sends none", rank, call.root));
+      if (next == call.root)
+        return nothing(fmt::format("rank {} is the last of the ring from root {}: sends none", rank, call.root));
       add_message(plan.runs, bytes);
       break;
     case Collective::kReduce:
@@ -486,7 +501,8 @@ RingPlan plan_ring(const NcclCall& call, unsigned rank, unsigned nranks) {
       add_message(plan.runs, bytes);
       if (nranks > 2) plan.note = fmt::format("the ring neighbour's share; {} more ranks get as much", nranks - 2);
       break;
-    default: break;
+    default:
+      break;
   }
   return plan;
 }

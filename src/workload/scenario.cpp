@@ -177,13 +177,18 @@ constexpr std::array<std::pair<const char*, WrOpcode>, 4> kOps{{{"write", WrOpco
                                                                 {"write_imm", WrOpcode::kRdmaWriteImm},
                                                                 {"send", WrOpcode::kSend},
                                                                 {"send_imm", WrOpcode::kSendImm}}};
-constexpr std::array<std::pair<const char*, Initiator>, 2> kInitiators{{{"cpu", Initiator::kCpu}, {"gpu", Initiator::kGpu}}};
+constexpr std::array<std::pair<const char*, Initiator>, 2> kInitiators{
+    {{"cpu", Initiator::kCpu}, {"gpu", Initiator::kGpu}}};
 constexpr std::array<std::pair<const char*, FaultKind>, 4> kFaults{{{"doorbell", FaultKind::kDoorbell},
                                                                     {"raw_wqe", FaultKind::kRawWqe},
                                                                     {"mmio", FaultKind::kMmio},
                                                                     {"qp_error", FaultKind::kQpError}}};
-constexpr std::array<const char*, 6> kStatuses{"success", "local length error", "local QP operation error",
-                                               "local protection error", "Work Request Flushed Error", "general error"};
+constexpr std::array<const char*, 6> kStatuses{"success",
+                                               "local length error",
+                                               "local QP operation error",
+                                               "local protection error",
+                                               "Work Request Flushed Error",
+                                               "general error"};
 
 class Reader {
  public:
@@ -379,7 +384,8 @@ class Reader {
     std::string digits;
     for (const char c : hex) {
       if (c == ' ' || c == '\n' || c == '\t' || c == '_') continue;
-      if (!std::isxdigit(static_cast<unsigned char>(c))) t.fail("bytes", fmt::format("'{}' is no hexadecimal digit", c));
+      if (!std::isxdigit(static_cast<unsigned char>(c)))
+        t.fail("bytes", fmt::format("'{}' is no hexadecimal digit", c));
       digits += c;
     }
     if (digits.size() != 128 && digits.size() != 256) {
@@ -425,7 +431,8 @@ class Reader {
         const std::string counter(key.str());
         const bool known = std::any_of(std::begin(regs::kCounters), std::end(regs::kCounters),
                                        [&](const regs::Counter& r) { return counter == r.name; });
-        if (!known) t.fail("counters", fmt::format("there is no counter '{}'; 'rnicsim regs --bar 2' lists them", counter));
+        if (!known)
+          t.fail("counters", fmt::format("there is no counter '{}'; 'rnicsim regs --bar 2' lists them", counter));
         const auto v = node.value_exact<int64_t>();
         if (!v || *v < 0) t.fail("counters", fmt::format("'{}' must be a whole number from 0", counter));
         c.counters[counter] = static_cast<uint64_t>(*v);
@@ -433,8 +440,9 @@ class Reader {
     }
     if (!c.frames && !c.frame_bytes && !c.cqes && !c.cqe_errors && !c.errors_logged && !c.status && !c.max_latency_ns &&
         c.counters.empty()) {
-      t.fail("", "checks nothing: give one of frames, frame_bytes, cqes, cqe_errors, status, max_latency_ns, "
-                 "errors_logged, counters");
+      t.fail("",
+             "checks nothing: give one of frames, frame_bytes, cqes, cqe_errors, status, max_latency_ns, "
+             "errors_logged, counters");
     }
     s_.checks.push_back(c);
   }

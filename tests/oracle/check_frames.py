@@ -4,9 +4,9 @@
 
 usage: check_frames.py [--expect FILE] [--icrc-only] [--count N] [--tshark PROGRAM] CAPTURE
 
-Every frame's ICRC is checked by tests/data/icrc.py (tshark does not check it), and unless --icrc-only is given tshark must
-dissect every frame as Ethernet / IPv4 / UDP / InfiniBand, with a right IP header checksum and nothing malformed.
---expect names a file with a line a frame, "opcode destination-QPN PSN" in decimal, that tshark's reading is compared with.
+Every frame's ICRC is checked by tests/data/icrc.py (tshark does not check it), and unless --icrc-only is given tshark
+must dissect every frame as Ethernet / IPv4 / UDP / InfiniBand, with a right IP header checksum and nothing malformed.
+--expect names a file with a line a frame, "opcode destination-QPN PSN" in decimal, that tshark's reading must equal.
 --count says how many frames there must be. A capture without frames is an error.
 
 Exit status: 0 all good, 1 a frame is wrong or tshark is missing, 2 bad usage or input.
@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
 import icrc  # noqa: E402
 

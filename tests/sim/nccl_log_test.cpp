@@ -17,8 +17,8 @@ NcclLog read(const std::string& text) {
 std::string record(const std::string& name, uint64_t count, unsigned type, unsigned root, unsigned nranks,
                    const std::string& prefix = "n0:100:101 [0]", const std::string& comm = "0xc0") {
   std::ostringstream s;
-  s << prefix << " NCCL INFO " << name << ": opCount 1a sendbuff 0x10 recvbuff (nil) count " << count << " datatype " << type
-    << " op 0 root " << root << " comm " << comm << " [nranks=" << nranks << "] stream 0x7f\n";
+  s << prefix << " NCCL INFO " << name << ": opCount 1a sendbuff 0x10 recvbuff (nil) count " << count << " datatype "
+    << type << " op 0 root " << root << " comm " << comm << " [nranks=" << nranks << "] stream 0x7f\n";
   return s.str();
 }
 
@@ -52,8 +52,9 @@ TEST(NcclLogTest, RealLogOfTwoRanks) {
 
 // The names of all calls that NCCL logs are known.
 TEST(NcclLogTest, EveryCollectiveIsKnown) {
-  for (const char* name : {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "Send", "Recv", "AlltoAll",
-                           "AllToAll", "AlltoAllv", "Gather", "Scatter", "SendRecv", "PutSignal", "Signal", "WaitSignal"}) {
+  for (const char* name :
+       {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "Send", "Recv", "AlltoAll", "AllToAll",
+        "AlltoAllv", "Gather", "Scatter", "SendRecv", "PutSignal", "Signal", "WaitSignal"}) {
     const NcclLog log = read(record(name, 4, 7, 0, 2));
     ASSERT_EQ(log.calls.size(), 1u) << name;
     EXPECT_NE(log.calls[0].collective, Collective::kOther) << name;
@@ -100,9 +101,11 @@ TEST(NcclLogTest, AnyPrefix) {
 // Lines of RCCL and of libraries that print a peer are read, too.
 TEST(NcclLogTest, RelativesOfNccl) {
   const NcclLog log = read(
-      "f1:9:9 [0] NCCL INFO AllGather: opCount 2 sendbuff 0x7f recvbuff 0x7e acc (nil) count 131072 datatype 9 op 0 root 0 "
+      "f1:9:9 [0] NCCL INFO AllGather: opCount 2 sendbuff 0x7f recvbuff 0x7e acc (nil) count 131072 datatype 9 op 0 "
+      "root 0 "
       "comm 0x9bbf3b0 [nranks=4096] stream 0x90013c0 task 0 globalrank 17\n"
-      "f1:9:9 [0] NCCL INFO Send: opCount 2 sendbuff 0x7f recvbuff (nil) count 5 datatype 9 peer 3 comm 1234 [nranks=8, "
+      "f1:9:9 [0] NCCL INFO Send: opCount 2 sendbuff 0x7f recvbuff (nil) count 5 datatype 9 peer 3 comm 1234 "
+      "[nranks=8, "
       "localRanks=8] stream=(nil)\n");
   ASSERT_EQ(log.calls.size(), 2u);
   EXPECT_EQ(log.ranks[log.calls[0].who].rank, 17u);
@@ -172,10 +175,10 @@ TEST(NcclLogTest, InitLinesGiveRanks) {
     return prefix + " NCCL INFO ncclCommInitRank comm " + comm + " rank " + std::to_string(rank) +
            " nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId " + id + " - Init COMPLETE\n";
   };
-  const NcclLog log = read(init("b:1:1 [0]", "0x1", 1, "0xaa") + init("a:1:1 [0]", "0x1", 0, "0xaa") +
-                           init("a:1:1 [0]", "0x2", 1, "0xbb") + init("b:1:1 [0]", "0x3", 0, "0xbb") +
-                           record("AllReduce", 4, 7, 0, 2, "b:1:1 [0]", "0x1") +
-                           record("AllReduce", 4, 7, 0, 2, "b:1:1 [0]", "0x3"));
+  const NcclLog log =
+      read(init("b:1:1 [0]", "0x1", 1, "0xaa") + init("a:1:1 [0]", "0x1", 0, "0xaa") +
+           init("a:1:1 [0]", "0x2", 1, "0xbb") + init("b:1:1 [0]", "0x3", 0, "0xbb") +
+           record("AllReduce", 4, 7, 0, 2, "b:1:1 [0]", "0x1") + record("AllReduce", 4, 7, 0, 2, "b:1:1 [0]", "0x3"));
   ASSERT_EQ(log.communicators.size(), 2u);
   ASSERT_EQ(log.calls.size(), 2u);
   EXPECT_EQ(log.ranks[log.calls[0].who].rank, 1u);
@@ -186,14 +189,16 @@ TEST(NcclLogTest, InitLinesGiveRanks) {
 
 // Without INIT lines, ranks whose calls differ in order are not of one communicator.
 TEST(NcclLogTest, DifferentOrderIsAnotherCommunicator) {
-  const NcclLog log = read(record("AllReduce", 4, 7, 0, 2, "a:1:1 [0]", "0x1") + record("AllReduce", 9, 7, 0, 2, "b:1:1 [0]", "0x2") +
-                           record("AllReduce", 4, 7, 0, 2, "c:1:1 [0]", "0x3"));
+  const NcclLog log =
+      read(record("AllReduce", 4, 7, 0, 2, "a:1:1 [0]", "0x1") + record("AllReduce", 9, 7, 0, 2, "b:1:1 [0]", "0x2") +
+           record("AllReduce", 4, 7, 0, 2, "c:1:1 [0]", "0x3"));
   ASSERT_EQ(log.communicators.size(), 2u);
   EXPECT_EQ(log.communicators[0].size(), 2u);
   EXPECT_EQ(log.ranks[2].communicator, log.ranks[0].communicator);
 }
 
-// Over all ranks of a ring AllReduce, the bytes sent are 2 (n-1) times those of the buffer, for counts that do not divide.
+// Over all ranks of a ring AllReduce, the bytes sent are 2 (n-1) times those of the buffer, for counts that do not
+// divide.
 TEST(NcclLogTest, AllReduceSendsTwiceTheBufferLessOneChunk) {
   for (unsigned n : {2u, 3u, 4u, 7u, 8u}) {
     for (uint64_t count : {1ull, 2ull, 5ull, 64ull, 237184ull, 3000000001ull}) {
@@ -204,7 +209,8 @@ TEST(NcclLogTest, AllReduceSendsTwiceTheBufferLessOneChunk) {
           ASSERT_TRUE(p.replayable);
           sum += p.bytes();
         }
-        EXPECT_EQ(sum, 2 * (n - 1) * count * nccl_type_size(type)) << n << " ranks, count " << count << ", type " << type;
+        EXPECT_EQ(sum, 2 * (n - 1) * count * nccl_type_size(type))
+            << n << " ranks, count " << count << ", type " << type;
       }
     }
   }

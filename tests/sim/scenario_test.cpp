@@ -26,7 +26,8 @@ std::string error_of(const std::string& toml) {
 
 testing::AssertionResult names(const std::string& message, const std::vector<std::string>& parts) {
   for (const auto& p : parts) {
-    if (message.find(p) == std::string::npos) return testing::AssertionFailure() << "'" << p << "' is not in: " << message;
+    if (message.find(p) == std::string::npos)
+      return testing::AssertionFailure() << "'" << p << "' is not in: " << message;
   }
   return testing::AssertionSuccess();
 }
@@ -134,11 +135,13 @@ TEST(ScenarioTest, ErrorsNameFileLineAndKey) {
   EXPECT_TRUE(names(error_of(kSmall + "size = \"big\"\n"), {"s.toml:7", "op[0].size", "whole number", "a text"}));
   EXPECT_TRUE(names(error_of(kSmall + "size = -1\n"), {"s.toml:7", "op[0].size", "-1", "0 to 2147483648"}));
   EXPECT_TRUE(names(error_of(kSmall + "size = 2147483649\n"), {"op[0].size", "out of range"}));
-  EXPECT_TRUE(names(error_of(kSmall + "op = \"read\"\n"), {"s.toml:7", "op[0].op", "'read'", "write, write_imm, send"}));
+  EXPECT_TRUE(
+      names(error_of(kSmall + "op = \"read\"\n"), {"s.toml:7", "op[0].op", "'read'", "write, write_imm, send"}));
   EXPECT_TRUE(names(error_of(kSmall + "region = \"x\"\n"), {"op[0].region", "'x'", "data"}));
   EXPECT_TRUE(names(error_of(kSmall + "signaled = 1\n"), {"op[0].signaled", "true or false"}));
   EXPECT_TRUE(names(error_of(kSmall + "at_ns = -2\n"), {"op[0].at_ns", "out of range"}));
-  EXPECT_TRUE(names(error_of(kSmall + "[[qp]]\nmtu = 1500\n"), {"s.toml:8", "qp[1].mtu", "1500", "256, 512, 1024, 2048, 4096"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[qp]]\nmtu = 1500\n"),
+                    {"s.toml:8", "qp[1].mtu", "1500", "256, 512, 1024, 2048, 4096"}));
   EXPECT_TRUE(names(error_of(kSmall + "[[qp]]\nname = \"q\"\n"), {"s.toml:8", "qp[1].name", "there already"}));
   EXPECT_TRUE(names(error_of("speed = 1\n" + kSmall), {"s.toml:1", "scenario.speed", "unknown key"}));
   EXPECT_TRUE(names(error_of("[defaults.op]\nsiz = 1\n" + kSmall), {"s.toml:2", "defaults.op.siz", "unknown key"}));
@@ -152,18 +155,21 @@ TEST(ScenarioTest, ErrorsNameFileLineAndKey) {
 // Faults: kinds, the bytes of a raw WQE, offsets inside the BAR.
 TEST(ScenarioTest, Faults) {
   const Scenario s = parse_scenario(
-      kSmall + "[[fault]]\nkind = \"raw_wqe\"\nqp = \"q\"\nbytes = \"" + std::string(128, 'a') + "\"\n[[fault]]\nkind = \"doorbell\"\n" +
+      kSmall + "[[fault]]\nkind = \"raw_wqe\"\nqp = \"q\"\nbytes = \"" + std::string(128, 'a') +
+          "\"\n[[fault]]\nkind = \"doorbell\"\n" +
           "qpn = 1023\nvalue = 0xffffffff\n[[fault]]\nkind = \"mmio\"\nbar = 1\noffset = 0xf00000\nvalue = 3\n",
       "s.toml");
   ASSERT_EQ(s.faults.size(), 3u);
   EXPECT_EQ(s.faults[0].bytes, std::vector<uint8_t>(64, 0xaa));
   EXPECT_EQ(s.faults[1].value, 0xffffffffu);
   EXPECT_EQ(s.faults[2].offset, 0xf00000u);
-  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"raw_wqe\"\nqp = \"q\"\nbytes = \"aa\"\n"), {"s.toml:10", "fault[0].bytes"}));
+  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"raw_wqe\"\nqp = \"q\"\nbytes = \"aa\"\n"),
+                    {"s.toml:10", "fault[0].bytes"}));
   EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"raw_wqe\"\n"), {"fault[0].qp", "missing"}));
   EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"storm\"\n"), {"'storm'", "doorbell, raw_wqe"}));
   EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\n"), {"fault[0].kind", "missing"}));
-  EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"mmio\"\nbar = 0\noffset = 0x40000\n"), {"fault[0].offset", "BAR0"}));
+  EXPECT_TRUE(
+      names(error_of(kSmall + "[[fault]]\nkind = \"mmio\"\nbar = 0\noffset = 0x40000\n"), {"fault[0].offset", "BAR0"}));
   EXPECT_TRUE(names(error_of(kSmall + "[[fault]]\nkind = \"doorbell\"\nqpn = 1024\n"), {"fault[0].qpn", "0 to 1023"}));
 }
 

@@ -224,8 +224,8 @@ TEST_P(QueuePlaceTest, ProducerIndexWraps) {
   expect_each_once();
 }
 
-// Pushes that others overwrite before they are used are fetched from the ring: QPs that share one BlueFlame entry lose no
-// WQE, and each WQE came either from the buffer or from the ring.
+// Pushes that others overwrite before they are used are fetched from the ring: QPs that share one BlueFlame entry lose
+// no WQE, and each WQE came either from the buffer or from the ring.
 TEST_F(DoorbellsTest, OverwrittenBlueFlameEntriesFallBack) {
   static constexpr unsigned kQps = 16, kEach = 24, kEntries = 64;
   make({}, {"host.post_cost=0", "host.store_gap=0"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of every kind through the whole NIC: what leaves the MAC against the source bytes, the reference models and the
-// outside oracles.
+// Messages of every kind through the whole NIC: what leaves the MAC against the source bytes, the reference models and
+// the outside oracles.
 #pragma once
 
 #include <sys/wait.h>
@@ -64,8 +64,7 @@ inline OracleAnswer ask_oracle(const std::string& arguments) {
 /// A capture file in the temporary folder, removed at the end.
 class Capture {
  public:
-  explicit Capture(const Recorder& recorder)
-      : path(fmt::format("{}rnic_{}.pcapng", ::testing::TempDir(), getpid())) {
+  explicit Capture(const Recorder& recorder) : path(fmt::format("{}rnic_{}.pcapng", ::testing::TempDir(), getpid())) {
     write_pcapng(path, recorder, false);
   }
   ~Capture() { std::remove(path.c_str()); }
@@ -118,8 +117,8 @@ class MessagesTest : public SystemTest {
     }
   }
 
-  /// Every frame that left is the reference models' frame of its QP, in order, and none is missing; payloads put together
-  /// again are the source's bytes; and the ICRC oracle accepts all of them.
+  /// Every frame that left is the reference models' frame of its QP, in order, and none is missing; payloads put
+  /// together again are the source's bytes; and the ICRC oracle accepts all of them.
   void expect_right_frames() {
     std::map<uint32_t, std::vector<const FrameRecord*>> sent;
     for (const auto& f : recorder.frames) sent[f.op.qpn].push_back(&f);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that leave the MAC: content, headers, PSNs, against reference models, published frames and outside oracles.
+// The frames that leave the MAC: content, headers, PSNs, against reference models, published frames and outside
+// oracles.
 #define RNIC_TEST_DATA RNICSIM_TEST_DATA "/data"
-#include "rtl/roce_frames.h"
 #include "system/frames.h"
+
+#include "rtl/roce_frames.h"
 
 namespace rnic::test {
 namespace {
@@ -114,7 +116,8 @@ TEST_F(FramesTest, PsnWrapsBetweenMessages) {
     path.mtu = 256;
     path.sq_psn = 0xfffffd;
     send(mr, {}, path,
-         {request(mr, WrOpcode::kSend, 513), request(mr, WrOpcode::kRdmaWrite, 0), request(mr, WrOpcode::kRdmaWrite, 8)});
+         {request(mr, WrOpcode::kSend, 513), request(mr, WrOpcode::kRdmaWrite, 0),
+          request(mr, WrOpcode::kRdmaWrite, 8)});
   });
   EXPECT_EQ(psns(recorder), (std::vector<uint32_t>{0xfffffd, 0xfffffe, 0xffffff, 0, 1}));
   expect_right_frames();
@@ -258,7 +261,8 @@ class OracleTest : public MessagesTest {
   }
 };
 
-// tshark dissects every frame as RoCEv2 with the right opcode, QPN and PSN and finds nothing malformed, no wrong checksum.
+// tshark dissects every frame as RoCEv2 with the right opcode, QPN and PSN and finds nothing malformed, no wrong
+// checksum.
 TEST_F(OracleTest, TsharkDissectsEveryFrame) {
   run_sample();
   expect_right_frames();

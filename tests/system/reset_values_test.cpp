@@ -20,7 +20,7 @@ class ResetValuesTest : public SystemTest {
 
   void expect_no_dependence(const std::function<std::string()>& program) {
     const std::string zeros = outcome({}, program);
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
       SystemOptions o;
       o.randomize = true;
       o.seed = seed;

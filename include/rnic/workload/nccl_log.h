@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the collectives out of a log of NCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL) or RCCL, and says which messages
-// one rank's NIC sends for each of them on a ring.
+// Reads the collectives out of a log of NCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL) or RCCL, and says which
+// messages one rank's NIC sends for each of them on a ring.
 //
 // A record is "NCCL INFO <Name>: opCount <hex> ... count <n> datatype <n> op <n> root <n> comm <ptr> [nranks=<n>] ...",
-// printed by ncclEnqueueCheck() of NCCL's enqueue.cc once a rank and call, behind any prefix. opCount is hexadecimal and
-// may stay 0, and `comm` is a pointer of one process: ranks of one communicator are found by the communicator's id where
-// the log has the lines of NCCL_DEBUG_SUBSYS=INIT, and else by the equal order of their calls.
+// printed by ncclEnqueueCheck() of NCCL's enqueue.cc once a rank and call, behind any prefix. opCount is hexadecimal
+// and may stay 0, and `comm` is a pointer of one process: ranks of one communicator are found by the communicator's id
+// where the log has the lines of NCCL_DEBUG_SUBSYS=INIT, and else by the equal order of their calls.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,22 @@ namespace rnic::workload {
 
 /// Calls that NCCL and RCCL log; anything else with an opCount is kOther.
 enum class Collective : uint8_t {
-  kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kSend, kRecv, kAllToAll, kAllToAllV, kGather, kScatter,
-  kSendRecv, kPutSignal, kSignal, kWaitSignal, kOther,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kSend,
+  kRecv,
+  kAllToAll,
+  kAllToAllV,
+  kGather,
+  kScatter,
+  kSendRecv,
+  kPutSignal,
+  kSignal,
+  kWaitSignal,
+  kOther,
 };
 
 /// Element size of an ncclDataType_t in bytes; 0 for a number that NCCL does not have.
@@ -31,27 +45,27 @@ std::string nccl_type_name(unsigned datatype);
 
 /// One rank of one communicator, as far as the log shows it.
 struct NcclRank {
-  std::string host;        ///< empty: the prefix did not name one
+  std::string host;  ///< empty: the prefix did not name one
   uint64_t pid = 0;
   std::optional<unsigned> device;
-  std::string comm;        ///< the pointer, as printed
+  std::string comm;  ///< the pointer, as printed
   unsigned nranks = 0;
-  std::string comm_id;     ///< from the INIT lines; empty: unknown
+  std::string comm_id;  ///< from the INIT lines; empty: unknown
   unsigned rank = 0;
-  bool rank_known = false; ///< false: ranks are numbered by host, process and device in order of appearance
+  bool rank_known = false;    ///< false: ranks are numbered by host, process and device in order of appearance
   unsigned communicator = 0;  ///< index into NcclLog::communicators
 };
 
 struct NcclCall {
   unsigned line;
   Collective collective;
-  std::string name;        ///< as printed
+  std::string name;  ///< as printed
   uint64_t op_count;
-  uint64_t count;          ///< elements, as printed
+  uint64_t count;  ///< elements, as printed
   unsigned datatype;
   unsigned redop;
-  unsigned root;           ///< Send, Recv: the peer
-  unsigned who;            ///< index into NcclLog::ranks
+  unsigned root;  ///< Send, Recv: the peer
+  unsigned who;   ///< index into NcclLog::ranks
 };
 
 /// A line that begins a record and can't be read to its end.
@@ -63,7 +77,7 @@ struct NcclUnreadable {
 struct NcclLog {
   std::string file;
   unsigned lines = 0;
-  std::vector<NcclCall> calls;      ///< in the order of the file
+  std::vector<NcclCall> calls;  ///< in the order of the file
   std::vector<NcclRank> ranks;
   std::vector<std::vector<unsigned>> communicators;  ///< ranks (indices) of each
   std::vector<NcclUnreadable> unreadable;

@@ -44,14 +44,14 @@ struct ScenarioOp {
   unsigned qp = 0;
   host::WrOpcode opcode = host::WrOpcode::kRdmaWrite;
   unsigned region = 0;
-  uint64_t offset = 0;            ///< in the region
-  uint64_t size = 64;             ///< bytes of each message
+  uint64_t offset = 0;  ///< in the region
+  uint64_t size = 64;   ///< bytes of each message
   uint64_t count = 1;
-  unsigned batch = 1;             ///< work requests posted with one doorbell
-  double at_ns = 0;               ///< not before
+  unsigned batch = 1;  ///< work requests posted with one doorbell
+  double at_ns = 0;    ///< not before
   bool signaled = true;
   uint32_t imm = 0;
-  std::optional<uint32_t> lkey;   ///< another one than the region's: a fault
+  std::optional<uint32_t> lkey;  ///< another one than the region's: a fault
   uint32_t rkey = 0x1234;
   uint64_t remote_addr = 0x10000000;
   pcie::Initiator initiator = pcie::Initiator::kCpu;
@@ -84,20 +84,20 @@ struct ScenarioCheck {
   std::string name;
   unsigned line = 0;
   unsigned node = 0;
-  std::optional<unsigned> op;                 ///< restricts latencies and completions to one operation
-  std::optional<uint64_t> frames;             ///< on the wire
-  std::optional<uint64_t> frame_bytes;        ///< without FCS
+  std::optional<unsigned> op;           ///< restricts latencies and completions to one operation
+  std::optional<uint64_t> frames;       ///< on the wire
+  std::optional<uint64_t> frame_bytes;  ///< without FCS
   std::optional<uint64_t> cqes, cqe_errors;
-  std::optional<std::string> status;          ///< of every completion, as ibv_wc_status_str
-  std::optional<double> max_latency_ns;       ///< doorbell at the pins to last bit on the wire, of every message
-  std::optional<uint64_t> errors_logged;      ///< entries of BAR2's error log
-  std::map<std::string, uint64_t> counters;   ///< by the names of ethtool -S and hw_counters
+  std::optional<std::string> status;         ///< of every completion, as ibv_wc_status_str
+  std::optional<double> max_latency_ns;      ///< doorbell at the pins to last bit on the wire, of every message
+  std::optional<uint64_t> errors_logged;     ///< entries of BAR2's error log
+  std::map<std::string, uint64_t> counters;  ///< by the names of ethtool -S and hw_counters
 };
 
 struct Scenario {
   std::string file, title;
   std::optional<std::string> profile;
-  std::vector<std::string> set;      ///< "key=value", as --set
+  std::vector<std::string> set;  ///< "key=value", as --set
   std::optional<uint64_t> seed;
   std::vector<ScenarioNode> nodes;
   std::vector<ScenarioRegion> regions;
@@ -107,8 +107,8 @@ struct Scenario {
   std::vector<ScenarioCheck> checks;
 };
 
-/// Throws InputError with file, line and key: unknown keys and names, wrong types, values out of range, each with what is
-/// allowed.
+/// Throws InputError with file, line and key: unknown keys and names, wrong types, values out of range, each with what
+/// is allowed.
 Scenario parse_scenario(const std::string& toml, const std::string& file);
 Scenario load_scenario(const std::string& path);
 
