@@ -8,7 +8,7 @@ die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 usage() { sed -n '3,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
 # One job a core, but not more than one for each 1.5 GiB of memory: a Verilated file can take that much.
-jobs() {
+job_count() {
   local cores mem_mib n
   cores=$(nproc 2>/dev/null || echo 1)
   mem_mib=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo 2>/dev/null)
@@ -54,7 +54,7 @@ build() {
   local preset=$1 t args=()
   shift
   for t in "$@"; do args+=(--target "$t"); done
-  say "Building build/$preset with ${JOBS:=$(jobs)} jobs"
+  say "Building build/$preset with ${JOBS:=$(job_count)} jobs"
   cmake --build --preset "$preset" -j "$JOBS" "${args[@]}" ||
     die "building failed: the first error is above. After a change of compiler or packages, remove build/$preset and try again"
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronous FIFO, first word falls through: data written at edge n can be read after edge n. Depth is a power of two.
-// Full rate at any fill level; a write to a full or a read from an empty FIFO is an error that the assertions catch.
+// Full rate at any fill level. A write that finds it full waits (wr_ready_o low); a read that finds it empty gets nothing.
 module fifo #(
   parameter int unsigned Width = 32,
   parameter int unsigned Depth = 16

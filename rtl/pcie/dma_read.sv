@@ -138,6 +138,7 @@ module dma_read #(
   assign treq_rd_o.addr = sp_addr_q;
   assign treq_rd_o.len = sp_plen_q;
   assign treq_rd_o.tag = {2'b0, tag_q};
+  assign treq_rd_o.attr = 3'b000;      // strictly ordered, snooped
   assign treq_rd_o.op = sp_op_q;
   assign probe_rd_o = accept;
   assign probe_rd_op_o = rd_i.op;

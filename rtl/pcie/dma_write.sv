@@ -148,6 +148,7 @@ module dma_write (
       treq_q.addr <= addr_q;
       treq_q.len <= plen_q;
       treq_q.tag <= 10'd0;
+      treq_q.attr <= 3'b000;
       treq_q.op <= op_q;
     end
   end

@@ -44,7 +44,8 @@ module pcie_tlp_gen (
 
   // Header of a memory request, DW0 in [127:96].
   function automatic logic [127:0] request_hdr(input logic write, input logic [63:0] addr, input logic [12:0] len,
-                                               input logic [9:0] tag, input logic [15:0] requester_id);
+                                               input logic [9:0] tag, input logic [2:0] attr,
+                                               input logic [15:0] requester_id);
     logic [12:0] lanes;        // bytes from the first DW's lane 0 on, rounded up to DWs
     logic [1:0] last_lane;
     logic [3:0] first_be, last_be;
@@ -59,9 +60,14 @@ module pcie_tlp_gen (
         first_be = first_be & last_be;
         last_be = 4'h0;
       end
+      if (len == 13'd0) begin                    // zero-length: one DW, no byte enabled
+        lanes = 13'd4;
+        first_be = 4'h0;
+        last_be = 4'h0;
+      end
       four_dw = addr[63:32] != 32'd0;
-      request_hdr = {1'b0, write, four_dw, 5'b0, tag[9], 3'b0, tag[8], 9'b0, lanes[11:2],
-                     requester_id, tag[7:0], last_be, first_be,
+      request_hdr = {1'b0, write, four_dw, 5'b0, tag[9], 3'b0, tag[8], attr[2], 3'b0, 1'b0, attr[1:0], 2'b0,
+                     lanes[11:2], requester_id, tag[7:0], last_be, first_be,
                      four_dw ? {addr[63:2], 2'b0} : {addr[31:2], 2'b0, 32'b0}};
     end
   endfunction
@@ -135,7 +141,8 @@ module pcie_tlp_gen (
     if (rd_go) begin
       tx_q.sop <= 1'b1;
       tx_q.eop <= 1'b1;
-      tx_q.hdr <= request_hdr(1'b0, treq_rd_i.addr, treq_rd_i.len, treq_rd_i.tag, cfg_i.requester_id);
+      tx_q.hdr <= request_hdr(1'b0, treq_rd_i.addr, treq_rd_i.len, treq_rd_i.tag, treq_rd_i.attr,
+                             cfg_i.requester_id);
       tx_q.dws <= 5'd0;
       tx_q.op <= treq_rd_i.op;
       tx_q.data <= '0;
@@ -146,7 +153,8 @@ module pcie_tlp_gen (
       tx_q.data <= twd_i.data;
       left_q <= wr_left - 11'd16;
       if (wr_first) begin
-        tx_q.hdr <= request_hdr(1'b1, treq_wr_i.addr, treq_wr_i.len, treq_wr_i.tag, cfg_i.requester_id);
+        tx_q.hdr <= request_hdr(1'b1, treq_wr_i.addr, treq_wr_i.len, treq_wr_i.tag, treq_wr_i.attr,
+                               cfg_i.requester_id);
         tx_q.op <= treq_wr_i.op;
       end
     end
@@ -233,6 +241,6 @@ module pcie_tlp_gen (
   assert property (@(posedge clk_i) disable iff (!rst_ni) treq_wr_valid_i |->
                    treq_wr_i.len != 13'd0 && {1'b0, treq_wr_i.addr[11:0]} + treq_wr_i.len <= 13'd4096);
   assert property (@(posedge clk_i) disable iff (!rst_ni) treq_rd_valid_i |->
-                   treq_rd_i.len != 13'd0 && {1'b0, treq_rd_i.addr[11:0]} + treq_rd_i.len <= 13'd4096);
+                   {1'b0, treq_rd_i.addr[11:0]} + treq_rd_i.len <= 13'd4096);
 `endif
 endmodule

@@ -292,8 +292,9 @@ package rnic_pkg;
   typedef struct packed {
     logic write;
     logic [63:0] addr;         // byte address
-    logic [12:0] len;          // bytes; never crosses 4 KiB, never above MPS or MRRS
+    logic [12:0] len;          // bytes; never crosses 4 KiB, never above MPS or MRRS; 0: zero-length read (a flush)
     logic [9:0] tag;           // reads
+    logic [2:0] attr;          // ID-based ordering, relaxed ordering, no snoop
     op_t op;
   } tlp_req_t;
 

@@ -123,7 +123,7 @@ void add_simulation_options(CLI::App& app, Common& c) {
       ->group("Run");
   app.add_option("--max-wall", c.max_wall_s, "End after so many seconds of real time [no limit]")
       ->type_name("S")
-      ->check(CLI::NonNegativeNumber)
+      ->check(quiet_check(CLI::NonNegativeNumber))
       ->group("Run");
 }
 

@@ -140,6 +140,9 @@ std::string percentile_text(const std::vector<double>& values, double q);
 
 void write_file(const std::string& path, const std::string& text);
 
+/// A check of an option whose type name says already what is allowed.
+inline CLI::Validator quiet_check(CLI::Validator v) { return v.description(""); }
+
 // Subcommands; each returns the exit status through `status`.
 void add_stages(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);

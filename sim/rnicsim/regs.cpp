@@ -121,7 +121,7 @@ void add_regs(CLI::App& app, int& status) {
   static Options o;
   auto* sub = app.add_subcommand("regs", "Registers, contexts and counters of BAR0, BAR1 and BAR2");
   sub->add_option("name", o.name, "Names to show; * and ? stand for any text and character")->type_name("GLOB");
-  sub->add_option("--bar", o.bar, "Only this BAR")->check(CLI::Range(0, 2))->type_name("N");
+  sub->add_option("--bar", o.bar, "Only this BAR")->check(quiet_check(CLI::Range(0, 2)))->type_name("N");
   sub->add_flag("--fields", o.fields, "Show the fields, too (always done when names are given)");
   sub->add_flag("--json", o.json, "As JSON");
   sub->footer("Examples:\n  rnicsim regs --bar 0\n  rnicsim regs 'qpc*'\n  rnicsim regs --bar 2 '*cqe*'");

@@ -21,14 +21,14 @@ void add_run(CLI::App& app, int& status) {
   nccl(sub->add_option("--rank", o.rank,
                        "Rank whose NIC is simulated [the lowest that the log has, of each communicator]")
            ->type_name("R")
-           ->check(CLI::NonNegativeNumber));
+           ->check(quiet_check(CLI::NonNegativeNumber)));
   nccl(sub->add_option("--node", o.node, "Only lines of this host")->type_name("HOST"));
   nccl(sub->add_option("--max-bytes", o.max_bytes, "Simulate so many payload bytes in all; 0: all [64 MiB]")
            ->type_name("N")
            ->transform(CLI::AsSizeValue(false)));
   nccl(sub->add_option("--depth", o.depth, "Work requests in the send queue at a time [64]")
            ->type_name("N")
-           ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024})));
+           ->check(quiet_check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}))));
   nccl(sub->add_flag("--skip-unreadable", o.skip_unreadable, "Go on when lines are cut short; they are listed"));
   sub->footer(
       "A ring's step waits for the data of the rank before. Here is one NIC alone, so its messages go back to back: "

@@ -451,18 +451,18 @@ void add_stages(CLI::App& app, int& status) {
     std::remove_reference_t<decltype(names)> const* list = &names;
     sub->add_option_function<std::string>(
            name, [&value, list](const std::string& s) { value = list->at(s); }, help)
-        ->check(CLI::IsMember(names))
+        ->check(quiet_check(CLI::IsMember(names)))
         ->type_name(shown)
         ->group(message);
   };
   choice("--op", o.op, kOps, "Operation [write]", "write|write_imm|send|send_imm");
   choice("--transport", o.transport, kTransports, "Transport service [uc]", "uc|rc");
   sub->add_option("--size", o.size, "Bytes of a message [64]")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 31))
-      ->type_name("N")
+      ->check(quiet_check(CLI::Range(uint64_t{0}, uint64_t{1} << 31)))
+      ->type_name("0..2^31")
       ->group(message);
   sub->add_option("--mtu", o.mtu, "Path MTU [4096]")
-      ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
+      ->check(quiet_check(CLI::IsMember({256, 512, 1024, 2048, 4096})))
       ->type_name("256|512|1024|2048|4096")
       ->group(message);
   choice("--sq", o.sq, kPlaces, "Where the send queue is: ring in device memory, or WQEs pushed by BlueFlame [device]",
@@ -471,7 +471,7 @@ void add_stages(CLI::App& app, int& status) {
   choice("--initiator", o.initiator, kInitiators, "Who posts [cpu]", "cpu|gpu");
   sub->add_option("--repeat", o.repeat,
                   "Messages measured, one after the other, after one that warms the contexts up [1]")
-      ->check(CLI::Range(1u, 1000000u))
+      ->check(quiet_check(CLI::Range(1u, 1000000u)))
       ->type_name("N")
       ->group(message);
   sub->add_option("--phase", o.phase, "Post so many ps after a clock edge, or at random within the clock's period")

@@ -24,6 +24,7 @@ struct Request {
   uint16_t tag = 0;
   std::vector<uint8_t> data;  ///< Writes.
   uint16_t id = 0;
+  uint8_t attr = 0;  ///< ID-based ordering, relaxed ordering, no snoop.
 };
 
 struct Sent {
@@ -133,6 +134,7 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
     t.addr = r.addr;
     t.len = static_cast<uint16_t>(r.len);
     t.tag = r.tag;
+    t.attr = r.attr;
     t.op.wqe = r.id;
     return t;
   }
@@ -142,7 +144,11 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
 };
 
 Request read_of(uint64_t addr, unsigned len, uint16_t tag = 0, uint16_t id = 0) {
-  return {false, addr, len, tag, {}, id};
+  return {false, addr, len, tag, {}, id, 0};
+}
+Request with_attr(Request r, uint8_t attr) {
+  r.attr = attr;
+  return r;
 }
 
 Request write_of(uint64_t addr, const std::vector<uint8_t>& data, uint16_t tag = 0, uint16_t id = 0) {
@@ -189,7 +195,9 @@ TEST(PcieTlpGenTest, RequestBytesEqualReferenceVectors) {
   const std::vector<std::pair<std::string, Request>> cases = {
       {"MRd32 0x1000 64B", read_of(0x1000, 64, 0x5A)},
       {"MRd64 0x1_2345_6781 5B", read_of(0x123456781, 5, 0x5A)},
+      {"MRd64 zero-length 0x1_0000_0000", read_of(0x100000000, 0, 0x5A)},
       {"MRd32 4096B @0x2000", read_of(0x2000, 4096, 0x5A)},
+      {"MRd64 tag 0x3ff RO|NS|IDO", with_attr(read_of(0x200000000, 128, 0x3FF), 7)},
       {"MWr32 0x1003 2B", write_of(0x1003, {0xAA, 0xBB}, 0x5A)},
       {"MWr64 0x1_0000_0010 8B", write_of(0x100000010, {0, 1, 2, 3, 4, 5, 6, 7}, 0x5A)},
   };
@@ -203,7 +211,7 @@ TEST(PcieTlpGenTest, RequestBytesEqualReferenceVectors) {
     EXPECT_EQ(hex(b.sent[0].tlp.bytes()), rows[name]) << name;
     ++agreed;
   }
-  EXPECT_EQ(agreed, cases.size());
+  EXPECT_EQ(agreed, 7u);  // all request rows of the file
 }
 
 // Length and byte enables of the cases that are easily got wrong.

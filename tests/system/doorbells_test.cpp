@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Doorbells and BlueFlame pushes in every order and number: each WQE is sent exactly once, in its QP's order.
-#include "system/traffic.h"
+#include "system/frames.h"
 
 namespace rnic::test {
 namespace {
@@ -82,6 +82,7 @@ class DoorbellsTest : public SystemTest {
     for (const auto& [qpn, s] : senders_) EXPECT_EQ(sent[qpn], s.posted) << "QP " << qpn;
     EXPECT_GT(recorder.frames.size(), 0u);
     EXPECT_TRUE(recorder.errors.empty());
+    expect_no_refusals(system());
   }
 
   uint64_t counter(const std::string& name) { return system().node().nic->bars().counter(name); }

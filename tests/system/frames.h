@@ -73,6 +73,22 @@ class Capture {
   const std::string path;
 };
 
+/// Nothing was refused, unexpected or malformed anywhere between host, NIC and wire.
+inline void expect_no_refusals(System& system) {
+  auto& node = system.node();
+  for (const char* name : {"cpl_unexpected", "cpl_error", "cpl_malformed", "mmio_unsupported", "req_cqe_error",
+                           "req_cqe_flush_error", "cq_overrun", "db_invalid"}) {
+    EXPECT_EQ(node.nic->bars().counter(name), 0u) << name;
+  }
+  const auto& hub = node.hub->counters();
+  EXPECT_EQ(hub.malformed, 0u);
+  EXPECT_EQ(hub.unsupported_read, 0u);
+  EXPECT_EQ(hub.unsupported_write, 0u);
+  EXPECT_EQ(hub.unexpected_cpl, 0u);
+  EXPECT_EQ(node.nic->mac().malformed(), 0u);
+  EXPECT_EQ(node.nic->assertion_failures(), 0u);
+}
+
 class MessagesTest : public SystemTest {
  protected:
   static constexpr uint64_t kBackground = 7;
@@ -120,6 +136,8 @@ class MessagesTest : public SystemTest {
   /// Every frame that left is the reference models' frame of its QP, in order, and none is missing; payloads put
   /// together again are the source's bytes; and the ICRC oracle accepts all of them.
   void expect_right_frames() {
+    expect_no_refusals(system());
+    EXPECT_TRUE(recorder.errors.empty());
     std::map<uint32_t, std::vector<const FrameRecord*>> sent;
     for (const auto& f : recorder.frames) sent[f.op.qpn].push_back(&f);
     ASSERT_EQ(sent.size(), expected_.size());

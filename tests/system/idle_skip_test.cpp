@@ -61,6 +61,39 @@ TEST_F(IdleSkipTest, NothingShowsWithAPhase) { expect_skipping_unseen(431, 1000)
 TEST_F(IdleSkipTest, NothingShowsWithAnOddPeriod) { expect_skipping_unseen(0, 937); }
 TEST_F(IdleSkipTest, NothingShowsWithAnOddPeriodAndPhase) { expect_skipping_unseen(936, 937); }
 
+// Several arrivals within one cycle are all taken, though the NIC is idle again after the first: a consumer index, which
+// starts nothing, and a doorbell right behind it.
+TEST_F(IdleSkipTest, ArrivalsOfOneCycleAreAllTaken) {
+  auto& s = make();
+  EXPECT_EQ(run([&] {
+              std::mt19937_64 rng(test_seed());
+              const auto mr = gpu_buffer(4096);
+              auto* cq = ctx().create_cq(4);
+              auto* qp = ctx().create_qp(cq, {});
+              ctx().modify_qp_rts(qp, {});
+              for (unsigned i = 0; i < 100; ++i) {
+                golden::Wqe w;
+                w.index = qp->pi;
+                w.qpn = qp->qpn;
+                w.signaled = true;
+                w.lkey = mr.lkey;
+                w.laddr = mr.addr;
+                w.length = 64;
+                const auto block = golden::encode_wqe(w);
+                ctx().write_raw_wqe(qp, {block.begin(), block.end()});
+                sc_core::wait(Time(3, sc_core::SC_US) + from_ps(rng() % 1000));
+                const uint8_t ci[4] = {static_cast<uint8_t>(cq->ci)};
+                for (unsigned k = 0; k <= i % 3; ++k) {
+                  s.node().hub->mmio_write(pcie::Initiator::kCpu, ctx().bar(0) + cq->cqn * 0x100 + 0x10, ci, 4);
+                }
+                ctx().ring_doorbell(qp->qpn, qp->pi);
+                ASSERT_TRUE(ctx().wait_cq(cq, Time(10, sc_core::SC_US))) << "round " << i;
+              }
+            }),
+            RunEnd::kDone);
+  EXPECT_EQ(recorder.frames.size(), 100u);
+}
+
 // A second of nothing between two messages costs no cycles, and the edges go on in step behind it.
 TEST_F(IdleSkipTest, ASecondOfIdleCostsNothing) {
   SystemOptions o;

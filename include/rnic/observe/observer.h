@@ -34,6 +34,8 @@ enum class EventKind : uint8_t {
 /// Name as in JSON and reports, e.g. "wire_first".
 const char* event_name(EventKind kind);
 
+/// Reported in order of ps within a NIC. The clock may run ahead of the kernel while nothing else happens, so
+/// sc_time_stamp() in a callback can lie before ps.
 struct Event {
   EventKind kind;
   uint64_t ps;     ///< simulated time

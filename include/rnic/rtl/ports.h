@@ -1017,26 +1017,29 @@ struct wr_req_t {
 
 /// rnic_pkg::tlp_req_t
 struct tlp_req_t {
-  static constexpr unsigned kWidth = 139;
+  static constexpr unsigned kWidth = 142;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool write{};
   uint64_t addr{};
   uint16_t len{};
   uint16_t tag{};
+  uint8_t attr{};
   op_t op{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 138, 1, write);
-    put_bits(words_, lsb_ + 74, 64, addr);
-    put_bits(words_, lsb_ + 61, 13, len);
-    put_bits(words_, lsb_ + 51, 10, tag);
+    put_bits(words_, lsb_ + 141, 1, write);
+    put_bits(words_, lsb_ + 77, 64, addr);
+    put_bits(words_, lsb_ + 64, 13, len);
+    put_bits(words_, lsb_ + 54, 10, tag);
+    put_bits(words_, lsb_ + 51, 3, attr);
     op.pack_at(words_, lsb_ + 0);
   }
   static tlp_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     tlp_req_t r_;
-    get_bits(words_, lsb_ + 138, 1, r_.write);
-    get_bits(words_, lsb_ + 74, 64, r_.addr);
-    get_bits(words_, lsb_ + 61, 13, r_.len);
-    get_bits(words_, lsb_ + 51, 10, r_.tag);
+    get_bits(words_, lsb_ + 141, 1, r_.write);
+    get_bits(words_, lsb_ + 77, 64, r_.addr);
+    get_bits(words_, lsb_ + 64, 13, r_.len);
+    get_bits(words_, lsb_ + 54, 10, r_.tag);
+    get_bits(words_, lsb_ + 51, 3, r_.attr);
     r_.op = op_t::unpack_at(words_, lsb_ + 0);
     return r_;
   }
