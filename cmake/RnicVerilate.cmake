@@ -9,7 +9,7 @@ option(RNICSIM_RTL_COVERAGE "Line and user coverage points in the Verilated mode
 # --x-initial unique: what a register holds before reset follows the context's randReset (0 by default, random on request);
 # no slower than `fast`, measured.
 # --reloop-limit: Verilator 5.006 declares the variable of a re-rolled loop in the wrong function when an assertion
-# samples a signal of 40 words or more (fixed upstream in 5.010), so loops stay unrolled.
+# samples a signal of 40 words or more (Verilator's pull request 4062 mends it, after 5.008), so loops stay unrolled.
 set(RNICSIM_VERILATOR_FLAGS
   --cc -O3 --x-assign fast --x-initial unique --assert --trace-fst --trace-structs
   -Wall --timescale 1ps/1ps --timescale-override 1ps/1ps --reloop-limit 100000
@@ -26,10 +26,11 @@ endif()
 
 set(_vinc ${RNICSIM_VERILATOR_ROOT}/include)
 add_library(rnic_verilated STATIC
-  ${_vinc}/verilated.cpp ${_vinc}/verilated_threads.cpp ${_vinc}/verilated_fst_c.cpp)
+  ${_vinc}/verilated.cpp ${_vinc}/verilated_threads.cpp ${_vinc}/verilated_fst_c.cpp
+  $<$<BOOL:${RNICSIM_RTL_COVERAGE}>:${_vinc}/verilated_cov.cpp>)
 target_include_directories(rnic_verilated SYSTEM PUBLIC ${_vinc} ${_vinc}/vltstd)
 target_link_libraries(rnic_verilated PUBLIC Threads::Threads ZLIB::ZLIB)
-target_compile_definitions(rnic_verilated PUBLIC VM_COVERAGE=0 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
+target_compile_definitions(rnic_verilated PUBLIC VM_COVERAGE=$<BOOL:${RNICSIM_RTL_COVERAGE}> VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1 VM_TRACE_VCD=0)
 target_compile_options(rnic_verilated PRIVATE -O3 -w)
 
 # Packages first, then every module: Verilator takes what the top needs.

@@ -39,8 +39,8 @@ struct LogEntry {
     return kind == o.kind && index == o.index && wqe == o.wqe && syndrome == o.syndrome && vendor == o.vendor;
   }
   friend std::ostream& operator<<(std::ostream& s, const LogEntry& e) {
-    return s << "kind " << e.kind << " index " << e.index << " WQE " << e.wqe << " syndrome " << e.syndrome << " vendor "
-             << e.vendor;
+    return s << "kind " << e.kind << " index " << e.index << " WQE " << e.wqe << " syndrome " << e.syndrome
+             << " vendor " << e.vendor;
   }
 };
 
@@ -60,8 +60,8 @@ class BadInputTest : public SystemTest {
     bool ended = false;
   };
 
-  /// Runs body with two well-behaved flows beside it. Afterwards everything is idle, no assertion of the RTL has failed,
-  /// and the flows' frames and completions are all there, byte by byte.
+  /// Runs body with two well-behaved flows beside it. Afterwards everything is idle, no assertion of the RTL has
+  /// failed, and the flows' frames and completions are all there, byte by byte.
   void scenario(const std::function<void()>& body, bool with_flows = true, const SystemOptions& options = {}) {
     make(options);
     const auto end = run([&] {
@@ -141,7 +141,8 @@ class BadInputTest : public SystemTest {
     for (size_t i = 0; i < sent.size(); ++i) ASSERT_EQ(sent[i], f.expected->frames[i]) << "frame " << i;
   }
 
-  // ---- What a driver sees ---------------------------------------------------------------------------------------------
+  // ---- What a driver sees
+  // ---------------------------------------------------------------------------------------------
   uint64_t counter(const std::string& name) {
     for (const auto& c : regs::kCounters) {
       if (name == c.name) return ctx().read(2, c.offset, 8);
@@ -181,7 +182,8 @@ class BadInputTest : public SystemTest {
         std::count_if(recorder.frames.begin(), recorder.frames.end(), [&](const auto& f) { return f.op.qpn == qpn; }));
   }
 
-  // ---- Bad WQEs ---------------------------------------------------------------------------------------------------------
+  // ---- Bad WQEs
+  // ---------------------------------------------------------------------------------------------------------
   golden::Wqe good_wqe(uint64_t length = 64) const {
     golden::Wqe w;
     w.index = bad->pi;
@@ -248,7 +250,8 @@ class BadInputTest : public SystemTest {
     return golden::encode_wqe(w);
   }
 
-  /// What the reference decoder says of the ring's blocks [ci, pi): one report a WQE, those behind a refused one flushed.
+  /// What the reference decoder says of the ring's blocks [ci, pi): one report a WQE, those behind a refused one
+  /// flushed.
   std::vector<Report> decoded(uint16_t ci, uint16_t pi) {
     std::vector<Report> all;
     bool error = false;
@@ -286,7 +289,8 @@ class BadInputTest : public SystemTest {
   bool stop = false;
 };
 
-// ---- Doorbells ------------------------------------------------------------------------------------------------------------
+// ---- Doorbells
+// ------------------------------------------------------------------------------------------------------------
 
 // A doorbell for a QP that was never set up: an entry in the log, a count, no completion.
 TEST_F(BadInputTest, DoorbellOfUnknownQpIsLogged) {
@@ -374,8 +378,9 @@ TEST_F(BadInputTest, ErrorAmidAMessageFlushesItOnce) {
     ring();
     while (frames_of(bad->qpn) < frames + 20) sc_core::wait(Time(100, sc_core::SC_NS));
     ctx().modify_qp_err(bad);
-    EXPECT_EQ(reports(bad_cq, 2, bad->qpn), (std::vector<Report>{{first, WcStatus::kWrFlushErr, 0},
-                                                                  {static_cast<uint16_t>(first + 1), WcStatus::kWrFlushErr, 0}}));
+    EXPECT_EQ(reports(bad_cq, 2, bad->qpn),
+              (std::vector<Report>{{first, WcStatus::kWrFlushErr, 0},
+                                   {static_cast<uint16_t>(first + 1), WcStatus::kWrFlushErr, 0}}));
     EXPECT_LT(frames_of(bad->qpn), frames + 1024);
     expect_recovers();
   });
@@ -389,7 +394,8 @@ TEST_F(BadInputTest, ProducerIndexIsChecked) {
       const uint16_t ci = bad->pi;
       const uint16_t pi = static_cast<uint16_t>(ci + ahead);
       if (ahead > 64) post(golden::encode_wqe(good_wqe()));  // what must not be taken
-      const auto want = ahead > 64 ? std::vector<Report>{{ci, WcStatus::kLocQpOpErr, pkg::VenWqeSize}} : decoded(ci, pi);
+      const auto want =
+          ahead > 64 ? std::vector<Report>{{ci, WcStatus::kLocQpOpErr, pkg::VenWqeSize}} : decoded(ci, pi);
       const size_t frames = frames_of(bad->qpn);
       ctx().ring_doorbell(bad->qpn, pi);
       EXPECT_EQ(reports(bad_cq, want.size(), bad->qpn), want);
@@ -406,9 +412,9 @@ TEST_F(BadInputTest, ProducerIndexIsChecked) {
 // A ring that is not in device memory, or not aligned, can't be read: one report, no access outside.
 TEST_F(BadInputTest, RingOutsideDeviceMemoryIsRefused) {
   scenario([&] {
-    const std::pair<uint32_t, uint32_t> bases[] = {// low, high half of sq_base
-                                                   {0x1000'0000, 0}, {0xffff'ffc0, 0}, {0, 1}, {0, 0x8000'0000},
-                                                   {0x0100'0020, 0}, {0x0fff'ffc0, 0}};
+    const std::pair<uint32_t, uint32_t> bases[] = {
+        // low, high half of sq_base
+        {0x1000'0000, 0}, {0xffff'ffc0, 0}, {0, 1}, {0, 0x8000'0000}, {0x0100'0020, 0}, {0x0fff'ffc0, 0}};
     for (const auto& [low, high] : bases) {
       SCOPED_TRACE(fmt::format("sq_base {:#x}{:08x}", high, low));
       ctx().modify_qp_rts(bad, path);
@@ -426,7 +432,8 @@ TEST_F(BadInputTest, RingOutsideDeviceMemoryIsRefused) {
   });
 }
 
-// ---- WQEs -------------------------------------------------------------------------------------------------------------------
+// ---- WQEs
+// -------------------------------------------------------------------------------------------------------------------
 
 // Every opcode but WRITE, WRITE_IMM, SEND and SEND_IMM is refused.
 TEST_F(BadInputTest, UnknownOpcodesAreRefused) {
@@ -564,10 +571,19 @@ TEST_F(BadInputTest, WrongKeyIsRefused) {
 TEST_F(BadInputTest, OutsideTheRegionIsRefused) {
   scenario([&] {
     const uint64_t end = mr.addr + mr.length;
-    const std::pair<uint64_t, uint64_t> outside[] = {
-        {mr.addr - 64, 64},       {mr.addr - 1, 64},  {mr.addr - 1, 1},  {end - 63, 64},    {end, 1},
-        {end - 1, 2},             {end + 4096, 64},   {mr.addr, (1 << 20) + 1},             {0, 64},
-        {mr.addr | 1ull << 63, 64}, {~0ull, 1},       {~0ull - 10, 64},  {~0ull - (1 << 20), 0x7fff'ffff}};
+    const std::pair<uint64_t, uint64_t> outside[] = {{mr.addr - 64, 64},
+                                                     {mr.addr - 1, 64},
+                                                     {mr.addr - 1, 1},
+                                                     {end - 63, 64},
+                                                     {end, 1},
+                                                     {end - 1, 2},
+                                                     {end + 4096, 64},
+                                                     {mr.addr, (1 << 20) + 1},
+                                                     {0, 64},
+                                                     {mr.addr | 1ull << 63, 64},
+                                                     {~0ull, 1},
+                                                     {~0ull - 10, 64},
+                                                     {~0ull - (1 << 20), 0x7fff'ffff}};
     for (const auto& [addr, length] : outside) {
       SCOPED_TRACE(fmt::format("{} B at {:#x}", length, addr));
       expect_refused(local(mr.lkey, addr, length), WcStatus::kLocProtErr, Vendor::kBounds);
@@ -613,9 +629,11 @@ TEST_F(BadInputTest, BadMtuIsRefused) {
   });
 }
 
-// ---- Failing DMA --------------------------------------------------------------------------------------------------------------
+// ---- Failing DMA
+// --------------------------------------------------------------------------------------------------------------
 
-// A payload read that ends in UR: error completion with the DMA status, no frame, QP in error, and CmdQpModify heals it.
+// A payload read that ends in UR: error completion with the DMA status, no frame, QP in error, and CmdQpModify heals
+// it.
 TEST_F(BadInputTest, FailedPayloadReadIsReported) {
   scenario([&] {
     const auto hole = ctx().reg_mr(kPd, host::Space::kGpu, kNowhere - pcie::kGpuBase, 1 << 20, kVa);
@@ -669,13 +687,15 @@ TEST_F(BadInputTest, FailedReadAmidAMessageEndsIt) {
         if (f.op.qpn == bad->qpn) sent.push_back(f.bytes);
       }
       ASSERT_EQ(sent.size(), frames + good_bytes / path.mtu);
-      for (size_t i = frames; i < sent.size(); ++i) EXPECT_EQ(sent[i], want.frames[i - frames]) << "frame " << i - frames;
+      for (size_t i = frames; i < sent.size(); ++i)
+        EXPECT_EQ(sent[i], want.frames[i - frames]) << "frame " << i - frames;
       expect_recovers();
     }
   });
 }
 
-// ---- Completion queues ----------------------------------------------------------------------------------------------------------
+// ---- Completion queues
+// ----------------------------------------------------------------------------------------------------------
 
 // A CQ of two entries that nobody polls: the frames leave, the CQEs are counted as lost, the log has it once.
 TEST_F(BadInputTest, OverrunCqLosesOnlyItsOwnCqes) {
@@ -694,8 +714,9 @@ TEST_F(BadInputTest, OverrunCqLosesOnlyItsOwnCqes) {
     expect_logged(logged, {{pkg::EvtCqOverrun, small->cqn, static_cast<uint16_t>(first + 2), 0, 0}});
     EXPECT_EQ(ctx().read(2, bar2::kHealth, 4), static_cast<uint64_t>(regs::HealthState::kFatal));
     EXPECT_EQ(ctx().read(2, bar2::kFatalIndex, 4), small->cqn);
-    EXPECT_EQ(reports(small, 2, bad->qpn), (std::vector<Report>{{first, WcStatus::kSuccess, 0},
-                                                                 {static_cast<uint16_t>(first + 1), WcStatus::kSuccess, 0}}));
+    EXPECT_EQ(reports(small, 2, bad->qpn),
+              (std::vector<Report>{{first, WcStatus::kSuccess, 0},
+                                   {static_cast<uint16_t>(first + 1), WcStatus::kSuccess, 0}}));
     // Room alone does not bring it back; CmdCqModify does, from the index in the context.
     post(golden::encode_wqe(good_wqe()));
     ring();
@@ -729,7 +750,8 @@ TEST_F(BadInputTest, InvalidCqIsLogged) {
   });
 }
 
-// ---- MMIO -----------------------------------------------------------------------------------------------------------------------
+// ---- MMIO
+// -----------------------------------------------------------------------------------------------------------------------
 
 /// The table "What is taken" of docs/models/bar_decoder.md, for a write of zeros.
 bool write_taken(unsigned bar, uint64_t offset, unsigned len) {
@@ -743,9 +765,7 @@ bool write_taken(unsigned bar, uint64_t offset, unsigned len) {
   return offset / 4096 != kCmd / 4096 || (offset == kCmd && len == 4);
 }
 
-bool read_taken(unsigned bar, uint64_t offset, unsigned len) {
-  return bar == 1 || (offset % 4 + len + 3) / 4 <= 16;
-}
+bool read_taken(unsigned bar, uint64_t offset, unsigned len) { return bar == 1 || (offset % 4 + len + 3) / 4 <= 16; }
 
 // Writes of every size and alignment: the refused ones are counted, one by one, and have no effect.
 TEST_F(BadInputTest, WritesOfAnyShapeAreSafe) {
@@ -763,9 +783,9 @@ TEST_F(BadInputTest, WritesOfAnyShapeAreSafe) {
     }
     for (uint64_t at = 0; at < 16; ++at) {
       for (unsigned len = 1; len <= 64; ++len) go(2, 0x1'0000 + at, len);
-      for (unsigned len = 1; len <= 64; ++len) go(2, 0x4'0000 + at, len);           // a hole
-      for (unsigned len = 1; len <= 64; ++len) go(1, 0x0f00'0000 + at, len);        // memory nobody uses
-      for (unsigned len : {1u, 2u, 3u, 5u, 8u, 64u}) go(1, kCmd + 4 + at, len);     // beside the command register
+      for (unsigned len = 1; len <= 64; ++len) go(2, 0x4'0000 + at, len);        // a hole
+      for (unsigned len = 1; len <= 64; ++len) go(1, 0x0f00'0000 + at, len);     // memory nobody uses
+      for (unsigned len : {1u, 2u, 3u, 5u, 8u, 64u}) go(1, kCmd + 4 + at, len);  // beside the command register
     }
     for (uint64_t value : {uint64_t{0xffffff00}, 0x00040000 | pkg::CmdQpModify, 0x00040000 | pkg::CmdQp2Err,
                            0x00040000 | pkg::CmdCqModify, 0x01000000 | pkg::CmdMkeyModify, uint64_t{4}, uint64_t{7}}) {
@@ -794,8 +814,8 @@ TEST_F(BadInputTest, ReadsOfAnyShapeAreAnswered) {
       sc_core::wait(Time(20, sc_core::SC_NS));
     };
     const std::array<std::vector<uint64_t>, 3> places = {{{0, 0x80, 0x3'ff00},
-                                                           {0, 0x4'0000, 0x40'0000, kCmd, kCmd + 0xf00, 0x0fff'ff00},
-                                                           {0, 0x100, 0x1000, 0x8000, 0x8200, 0x1'0000, 0x3f'ff00}}};
+                                                          {0, 0x4'0000, 0x40'0000, kCmd, kCmd + 0xf00, 0x0fff'ff00},
+                                                          {0, 0x100, 0x1000, 0x8000, 0x8200, 0x1'0000, 0x3f'ff00}}};
     for (unsigned bar = 0; bar < 3; ++bar) {
       for (uint64_t place : places[bar]) {
         for (unsigned len = 1; len <= 64; ++len) {
@@ -850,8 +870,10 @@ TEST_F(BadInputTest, BlueFlameOfWrongShapeIsRefused) {
         ++n;
       }
     }
-    system().node().hub->mmio_write(pcie::Initiator::kCpu, ctx().bar(0) + bad->qpn * 0x100 + 0x84, block.data(), 64), ++n;
-    system().node().hub->mmio_write(pcie::Initiator::kCpu, ctx().bar(0) + bad->qpn * 0x100 + 0x60, block.data(), 64), ++n;
+    system().node().hub->mmio_write(pcie::Initiator::kCpu, ctx().bar(0) + bad->qpn * 0x100 + 0x84, block.data(), 64),
+        ++n;
+    system().node().hub->mmio_write(pcie::Initiator::kCpu, ctx().bar(0) + bad->qpn * 0x100 + 0x60, block.data(), 64),
+        ++n;
     sc_core::wait(kSettle);
     EXPECT_EQ(counter("mmio_unsupported"), refused + n);
     EXPECT_EQ(frames_of(bad->qpn), frames);
@@ -893,7 +915,8 @@ TEST_F(BadInputTest, BlueFlamePushIsChecked) {
   });
 }
 
-// ---- Bus mastering ------------------------------------------------------------------------------------------------------------
+// ---- Bus mastering
+// ------------------------------------------------------------------------------------------------------------
 
 // With bus mastering off the NIC sends no memory request, hangs nowhere, and works again when it is on.
 TEST_F(BadInputTest, WithoutBusMasteringNoRequestLeaves) {
@@ -941,7 +964,8 @@ TEST_F(BadInputTest, BusMasteringGoesOffAmidTraffic) {
       false);
 }
 
-// ---- Anything -------------------------------------------------------------------------------------------------------------------
+// ---- Anything
+// -------------------------------------------------------------------------------------------------------------------
 
 /// Owns some QPs, CQs and keys, and does to them whatever it can think of.
 class Hostile {
@@ -981,7 +1005,8 @@ class Hostile {
         ctx_.ring_doorbell(qp->qpn, static_cast<uint32_t>(rng_()));
         break;
       case 4:  // doorbells in a burst
-        for (unsigned i = 0; i < 10; ++i) ctx_.ring_doorbell(qps_[rng_() % qps_.size()]->qpn, qp->pi + unsigned(rng_() % 3));
+        for (unsigned i = 0; i < 10; ++i)
+          ctx_.ring_doorbell(qps_[rng_() % qps_.size()]->qpn, qp->pi + unsigned(rng_() % 3));
         break;
       case 5:  // BlueFlame, good pieces or noise, in any order
         for (unsigned i = 0, n = 1 + rng_() % 3; i < n; ++i) {
@@ -999,11 +1024,21 @@ class Hostile {
         break;
       case 8:  // commands, also senseless ones and amid traffic
         switch (rng_() % 5) {
-          case 0: command(pkg::CmdQpModify, qp->qpn); break;
-          case 1: command(pkg::CmdQp2Err, qp->qpn); break;
-          case 2: command(pkg::CmdCqModify, qp->cq->cqn); break;
-          case 3: command(pkg::CmdMkeyModify, keys_[rng_() % keys_.size()].lkey >> 8); break;
-          default: command(4 + rng_() % 4, static_cast<uint32_t>(rng_() & 0xffffff)); break;
+          case 0:
+            command(pkg::CmdQpModify, qp->qpn);
+            break;
+          case 1:
+            command(pkg::CmdQp2Err, qp->qpn);
+            break;
+          case 2:
+            command(pkg::CmdCqModify, qp->cq->cqn);
+            break;
+          case 3:
+            command(pkg::CmdMkeyModify, keys_[rng_() % keys_.size()].lkey >> 8);
+            break;
+          default:
+            command(4 + rng_() % 4, static_cast<uint32_t>(rng_() & 0xffffff));
+            break;
         }
         break;
       case 9:
@@ -1118,7 +1153,9 @@ class Hostile {
     rtl::cqc_t c;
     c.valid = rng_() % 8 != 0;
     c.log_size = static_cast<uint8_t>(rng_() % 2 ? cq.log_size : rng_() % 32);
-    c.base = rng_() % 2 ? cq.ring : rng_() % 2 ? pcie::kHostBase + (uint64_t{32} << 30) + rng_() % 100'000 : rng_() | 1ull << 63;
+    c.base = rng_() % 2   ? cq.ring
+             : rng_() % 2 ? pcie::kHostBase + (uint64_t{32} << 30) + rng_() % 100'000
+                          : rng_() | 1ull << 63;
     c.ci = static_cast<uint32_t>(rng_() & 0xffffff);
     // A ring in its own memory must not reach into the flows' memory.
     if (c.base == cq.ring) c.log_size = static_cast<uint8_t>(cq.log_size);

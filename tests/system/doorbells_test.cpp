@@ -7,7 +7,7 @@ namespace {
 
 using host::SqWhere;
 
-class DoorbellsTest : public SystemTest {
+class DoorbellsTest : public LimitedTest {
  protected:
   /// A QP whose WQEs carry its number and their own count as remote address.
   struct Sender {
@@ -125,7 +125,7 @@ TEST_P(QueuePlaceTest, ManyWqesPostedTogether) {
 
 // A doorbell for each WQE, faster than they are worked on, loses none: doorbells of one QP coalesce.
 TEST_P(QueuePlaceTest, OneDoorbellEach) {
-  make({}, {"host.post_cost=0", "host.store_gap=0"});
+  make({"host.post_cost=0", "host.store_gap=0"});
   const auto end = run([&] {
     auto& s = sender(memory(), ctx().create_cq(9), GetParam(), {}, 8);
     for (unsigned i = 0; i < 200; ++i) ctx().post_send(s.qp, next(s, i % 3 == 0 ? 300 : 8));
@@ -229,7 +229,7 @@ TEST_P(QueuePlaceTest, ProducerIndexWraps) {
 // no WQE, and each WQE came either from the buffer or from the ring.
 TEST_F(DoorbellsTest, OverwrittenBlueFlameEntriesFallBack) {
   static constexpr unsigned kQps = 16, kEach = 24, kEntries = 64;
-  make({}, {"host.post_cost=0", "host.store_gap=0"});
+  make({"host.post_cost=0", "host.store_gap=0"});
   const auto end = run([&] {
     const auto mr = memory();
     for (unsigned i = 0; i < kQps; ++i) sender(mr, ctx().create_cq(6), SqWhere::kBf, 5 + i * kEntries);
@@ -277,7 +277,7 @@ TEST_P(RandomMixtureTest, EachWqeOnce) {
   std::mt19937_64 setup(seed);
   std::vector<std::string> sets;
   if (setup() % 2) sets = {"host.post_cost=0", "host.store_gap=0"};
-  make({}, sets);
+  make(sets);
   const auto end = run([&] {
     const auto mr = memory();
     std::vector<uint32_t> qpns;

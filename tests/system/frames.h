@@ -89,7 +89,17 @@ inline void expect_no_refusals(System& system) {
   EXPECT_EQ(node.nic->assertion_failures(), 0u);
 }
 
-class MessagesTest : public SystemTest {
+/// A system whose run ends soon after it has got stuck.
+class LimitedTest : public SystemTest {
+ protected:
+  System& make(const std::vector<std::string>& sets = {}) {
+    SystemOptions options;
+    options.max_sim_time = Time(20, sc_core::SC_MS);
+    return SystemTest::make(options, sets);
+  }
+};
+
+class MessagesTest : public LimitedTest {
  protected:
   static constexpr uint64_t kBackground = 7;
 

@@ -61,8 +61,8 @@ TEST_F(IdleSkipTest, NothingShowsWithAPhase) { expect_skipping_unseen(431, 1000)
 TEST_F(IdleSkipTest, NothingShowsWithAnOddPeriod) { expect_skipping_unseen(0, 937); }
 TEST_F(IdleSkipTest, NothingShowsWithAnOddPeriodAndPhase) { expect_skipping_unseen(936, 937); }
 
-// Several arrivals within one cycle are all taken, though the NIC is idle again after the first: a consumer index, which
-// starts nothing, and a doorbell right behind it.
+// Several arrivals within one cycle are all taken, though the NIC is idle again after the first: a consumer index,
+// which starts nothing, and a doorbell right behind it.
 TEST_F(IdleSkipTest, ArrivalsOfOneCycleAreAllTaken) {
   auto& s = make();
   EXPECT_EQ(run([&] {

@@ -164,8 +164,8 @@ inline std::string digest(const Recorder& rec, System& system, unsigned nic) {
   std::vector<std::pair<uint64_t, std::string>> lines;
   for (const auto& e : rec.events) {
     if (e.nic != nic) continue;
-    lines.emplace_back(e.ps, fmt::format("{} {} cycle {} qpn {} wqe {} psn {} last {}", e.ps, event_name(e.kind), e.cycle,
-                                         e.op.qpn, e.op.wqe, e.op.psn, e.op.last));
+    lines.emplace_back(e.ps, fmt::format("{} {} cycle {} qpn {} wqe {} psn {} last {}", e.ps, event_name(e.kind),
+                                         e.cycle, e.op.qpn, e.op.wqe, e.op.psn, e.op.last));
   }
   for (const auto& f : rec.frames) {
     if (f.nic != nic) continue;

@@ -16,7 +16,7 @@ class TxPathTest : public MessagesTest {
  protected:
   /// 8 QPs of all kinds at the same time, each with the edge lengths and some long messages.
   void run_load(const std::vector<std::string>& sets) {
-    make({}, sets);
+    make(sets);
     const auto end = run([&] {
       const auto mr = buffer(Space::kGpu, 65536);
       for (unsigned i = 0; i < 8; ++i) {
@@ -79,7 +79,7 @@ TEST_F(TxPathTest, ManyQueuePairsAtOnce) {
 
 // The MAC takes 100 Gb/s where the NIC could give 400: the wire stays full, and nothing is lost or doubled.
 TEST_F(TxPathTest, SlowMacHoldsBack) {
-  make({}, {"mac.rate=100"});
+  make({"mac.rate=100"});
   const auto end = run([&] {
     const auto mr = buffer(Space::kGpu, 65536);
     for (unsigned i = 0; i < 4; ++i) {
