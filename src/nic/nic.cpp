@@ -142,6 +142,14 @@ struct Nic::Impl : public BarClient, public Observer {
     wake();
   }
 
+  /// A memory request at the BAR decoder; a read is answered at once.
+  void decode(const pcie::Tlp& tlp) {
+    if (auto cpl = bars.request(tlp, now() / 1000)) {
+      observers.tlp({options.id, true, now(), &*cpl});
+      hub.from_nic(std::move(*cpl));
+    }
+  }
+
   void completion(const pcie::Tlp& tlp) {
     const uint64_t t = now();
     const size_t beats = std::max<size_t>(1, (tlp.data.size() + 63) / 64);
@@ -488,12 +496,8 @@ void Nic::deliver(pcie::Tlp tlp) {
     op.qpn = static_cast<uint16_t>((tlp.address() - bar0) >> 8);
     i.observers.event({EventKind::kDbPins, t, 0, op, i.options.id, 0});
   }
-  i.later.after(i.decode_latency, [this, tlp = std::move(tlp)] {
-    if (auto cpl = impl_->bars.request(tlp, Impl::now() / 1000)) {
-      impl_->observers.tlp({impl_->options.id, true, Impl::now(), &*cpl});
-      impl_->hub.from_nic(std::move(*cpl));
-    }
-  });
+  if (i.decode_latency == sc_core::SC_ZERO_TIME) return i.decode(tlp);
+  i.later.after(i.decode_latency, [this, tlp = std::move(tlp)] { impl_->decode(tlp); });
 }
 
 ConfigSpace& Nic::config() { return impl_->config; }

@@ -119,12 +119,13 @@ struct Hub::Impl {
   /// A request of the CPU or the GPU sets out for the hub.
   void start(Port src, Tlp t) {
     if (src == kHost) {
-      at_hub(kHost, std::move(t));
+      enter(kHost, std::move(t), sc_core::sc_time_stamp());
     } else if (destination(t) == kGpu) {
       arrive(kGpu, kGpu, std::move(t));  // stays inside the GPU
     } else {
       const uint64_t bytes = t.wire_bytes();
-      cross(gpu_up_, gpu_link_, bytes, [this, t = std::move(t)]() mutable { at_hub(kGpu, std::move(t)); });
+      const auto slot = gpu_up_.send(now_ps(), bytes);
+      enter(kGpu, std::move(t), from_ps(slot.end_ps) + gpu_link_);
     }
   }
 
@@ -138,12 +139,16 @@ struct Hub::Impl {
     return in_host(t.address()) ? kHost : in_gpu(t.address()) ? kGpu : kNic;
   }
 
-  /// All bytes of a TLP have reached the hub.
-  void at_hub(Port src, Tlp t) {
+  /// A TLP of which the last byte reaches the hub at `at`. It leaves the hub's latency later; nothing else happens in
+  /// between, so the two are one event.
+  void enter(Port src, Tlp t, const Time& at) {
     if (!well_formed(t)) return;
     const Port dst = destination(t);
-    if (src == kNic && dst == kNic) return unsupported(kNic, kCpuId, std::move(t));
-    forward(src, dst, std::move(t));
+    if (src == kNic && dst == kNic) {
+      later_.at(at, [this, t = std::move(t)]() mutable { unsupported(kNic, kCpuId, std::move(t)); });
+      return;
+    }
+    later_.at(at + latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); });
   }
 
   void forward(Port src, Port dst, Tlp t) {
@@ -365,7 +370,7 @@ struct Hub::Impl {
     prune();
     sent_.push_back({edge_ps, slot.start_ps, to_ps(arrive), posted,
                      posted ? static_cast<unsigned>((t.data.size() + 15) / 16) : 0, t.is_mem_read()});
-    later_.at(arrive, [this, t = std::move(t)]() mutable { at_hub(kNic, std::move(t)); });
+    enter(kNic, std::move(t), arrive);
   }
 
   /// Credits of what arrived before now are in the sums; what is younger stays listed, so that an edge asks exactly.
@@ -436,9 +441,8 @@ void Hub::mmio_write(Initiator who, uint64_t addr, const uint8_t* bytes, unsigne
   const bool gpu = who == Initiator::kGpu;
   Tlp t = make_mem_write(addr, bytes, len, gpu ? kGpuId : kCpuId);
   t.op = op;
-  impl_->later_.after(gpu ? impl_->gpu_mmio_ : impl_->host_mmio_, [i = impl_.get(), gpu, t = std::move(t)]() mutable {
-    i->start(gpu ? Impl::kGpu : Impl::kHost, std::move(t));
-  });
+  if (!gpu) return impl_->enter(Impl::kHost, std::move(t), sc_core::sc_time_stamp() + impl_->host_mmio_);
+  impl_->later_.after(impl_->gpu_mmio_, [i = impl_.get(), t = std::move(t)]() mutable { i->start(Impl::kGpu, std::move(t)); });
 }
 
 void Hub::mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<void(std::vector<uint8_t>)> done) {
