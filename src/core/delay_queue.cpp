@@ -5,6 +5,8 @@
 
 namespace rnic {
 
+thread_local uint64_t DelayQueue::current_ps_ = DelayQueue::kNone;
+
 DelayQueue::DelayQueue(sc_core::sc_module_name name) : sc_module(name) {
   SC_HAS_PROCESS(DelayQueue);
   SC_METHOD(run);
@@ -12,10 +14,9 @@ DelayQueue::DelayQueue(sc_core::sc_module_name name) : sc_module(name) {
   dont_initialize();
 }
 
-void DelayQueue::at(const Time& at, std::function<void()> fn) {
-  const Time now = sc_core::sc_time_stamp();
-  if (at < now) {
-    throw SimError(std::string(name()) + ": asked at " + now.to_string() + " to do something at " + at.to_string() +
+void DelayQueue::at(const Time& at, std::function<void()> fn, Kind kind) {
+  if (to_ps(at) < now_ps()) {
+    throw SimError(std::string(name()) + ": asked at " + now().to_string() + " to do something at " + at.to_string() +
                    ", which is past");
   }
   uint32_t slot;
@@ -27,9 +28,32 @@ void DelayQueue::at(const Time& at, std::function<void()> fn) {
     free_.pop_back();
     slots_[slot] = std::move(fn);
   }
-  heap_.push(Key{to_ps(at), next_order_++, slot});
+  heap_.push(Key{to_ps(at), next_order_++, slot, kind});
   // An earlier notification replaces a later one; the running method notifies for itself.
-  if (!running_ && heap_.top().order == next_order_ - 1) wake_.notify(at - now);
+  if (!running_ && !held_ && heap_.top().order == next_order_ - 1) wake_.notify(at - sc_core::sc_time_stamp());
+}
+
+void DelayQueue::run_next() {
+  struct Guard {  // entries can throw, and may run others' entries
+    uint64_t before = current_ps_;
+    ~Guard() { current_ps_ = before; }
+  } guard;
+  const Key key = heap_.top();
+  heap_.pop();
+  const std::function<void()> fn = std::move(slots_[key.slot]);
+  free_.push_back(key.slot);
+  current_ps_ = key.ps;
+  fn();
+}
+
+void DelayQueue::hold() {
+  held_ = true;
+  wake_.cancel();
+}
+
+void DelayQueue::resume() {
+  held_ = false;
+  if (!heap_.empty()) wake_.notify(from_ps(heap_.top().ps) - sc_core::sc_time_stamp());
 }
 
 void DelayQueue::run() {
@@ -41,13 +65,7 @@ void DelayQueue::run() {
   const uint64_t now = to_ps(sc_core::sc_time_stamp());
   {
     Guard guard(running_);
-    while (!heap_.empty() && heap_.top().ps <= now) {
-      const uint32_t slot = heap_.top().slot;
-      heap_.pop();
-      const std::function<void()> fn = std::move(slots_[slot]);
-      free_.push_back(slot);
-      fn();
-    }
+    while (!heap_.empty() && heap_.top().ps <= now) run_next();
   }
   if (!heap_.empty()) wake_.notify(from_ps(heap_.top().ps - now));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rnic/host/verbs.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -58,6 +59,24 @@ golden::WqeOpcode wqe_opcode(WrOpcode op) {
   }
   throw SimError("unknown work request opcode");
 }
+
+/// One thread at a time posts to a QP: writing WQEs takes simulated time.
+class Turn {
+ public:
+  explicit Turn(Qp& qp) : qp_(qp) {
+    while (qp_.posting) sc_core::wait(qp_.posting_ended);
+    qp_.posting = true;
+  }
+  ~Turn() {
+    qp_.posting = false;
+    qp_.posting_ended.notify(sc_core::SC_ZERO_TIME);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Qp& qp_;
+};
 
 WcStatus status_of(uint8_t syndrome) {
   switch (syndrome) {
@@ -174,11 +193,20 @@ void Context::command(unsigned op, uint32_t index) {
 }
 
 Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va) {
-  const uint32_t index = next_mkey_++;
-  if (index >= 65536) throw InputError("all 65535 memory keys are in use");
+  auto index = static_cast<uint32_t>(keys_.size());
+  if (index < regs::bar1::kMptCount) {
+    keys_.push_back({true, static_cast<uint8_t>(0x5a + index)});
+  } else {
+    if (unused_keys_.empty()) {
+      throw InputError(fmt::format("all {} memory keys are in use: take some back with dereg_mr", index - 1));
+    }
+    index = unused_keys_.front();
+    unused_keys_.pop_front();
+    keys_[index].live = true;
+  }
   rtl::mpt_t m;
   m.valid = m.local_write = m.remote_read = m.remote_write = m.remote_atomic = true;
-  m.variant = static_cast<uint8_t>(0x5a + index);
+  m.variant = keys_[index].variant;
   m.pd = pd;
   m.start = va;
   m.length = length;
@@ -191,19 +219,26 @@ Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, u
 }
 
 void Context::dereg_mr(const Mr& mr) {
+  const uint32_t index = mr.lkey >> 8;
+  if (index >= keys_.size() || !keys_[index].live || keys_[index].variant != (mr.lkey & 0xff)) {
+    throw InputError(fmt::format("no memory region has the key {:#x}: never registered, or taken back already", mr.lkey));
+  }
+  keys_[index].live = false;
   const std::array<uint8_t, 64> zero{};
-  write_block(MptBase + uint64_t{mr.lkey >> 8} * 64, zero.data(), 64);
-  command(CmdMkeyModify, mr.lkey >> 8);
+  write_block(MptBase + uint64_t{index} * 64, zero.data(), 64);
+  command(CmdMkeyModify, index);
+  ++keys_[index].variant;
+  unused_keys_.push_back(index);
 }
 
 Cq* Context::create_cq(unsigned log_size) {
   if (log_size > 22) throw InputError("a completion queue has at most 2^22 entries");
   if (next_cqn_ >= NumCq) throw InputError("all 1024 completion queues are in use");
   auto cq = std::make_unique<Cq>();
-  cq->cqn = next_cqn_++;
   cq->log_size = log_size;
   const uint64_t entries = uint64_t{1} << log_size;
   const uint64_t offset = alloc(Space::kHost, entries * 64);
+  cq->cqn = next_cqn_++;
   cq->ring = pcie::kHostBase + offset;
   for (uint64_t i = 0; i < entries; ++i) {  // all entries invalid, as a driver leaves them
     const uint8_t invalid = golden::Cqe::kInvalid << 4 | 1;
@@ -222,6 +257,7 @@ Cq* Context::create_cq(unsigned log_size) {
 
 Qp* Context::create_qp(Cq* cq, const QpInit& init) {
   while (next_qpn_ < NumQp && by_qpn_.count(next_qpn_) != 0) ++next_qpn_;
+  if (next_qpn_ >= NumQp) throw InputError(fmt::format("all {} QP numbers from 1 on are in use", NumQp - 1));
   return create_qp(cq, init, next_qpn_);
 }
 
@@ -229,19 +265,31 @@ Qp* Context::create_qp(Cq* cq, const QpInit& init, uint32_t qpn) {
   if (qpn >= NumQp) throw InputError(fmt::format("QP number {} is not below {}", qpn, NumQp));
   if (by_qpn_.count(qpn) != 0) throw InputError(fmt::format("QP {} exists already", qpn));
   if (init.log_sq_size > 15) throw InputError("a send queue has at most 2^15 blocks");
+  if (cq == nullptr) throw InputError(fmt::format("QP {} has no completion queue", qpn));
+  const uint64_t ring_bytes = uint64_t{64} << init.log_sq_size;
+  if (ring_bytes > nic_.device_memory().size() - next_ring_) {
+    throw InputError("device memory is full: use smaller send queues");
+  }
   auto qp = std::make_unique<Qp>();
   qp->qpn = qpn;
   qp->init = init;
   qp->cq = cq;
   qp->ring = next_ring_;
-  next_ring_ += uint64_t{64} << init.log_sq_size;
-  if (next_ring_ > nic_.device_memory().size()) throw InputError("device memory is full: use smaller send queues");
+  qp->posted.resize(qp->size());
+  next_ring_ += ring_bytes;
   by_qpn_[qpn] = qp.get();
   qps_.push_back(std::move(qp));
   return qps_.back().get();
 }
 
 void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
+  const auto check = [&](const char* what, uint64_t value, uint64_t end) {
+    if (value >= end) throw InputError(fmt::format("QP {}: {} {} is not below {}", qp->qpn, what, value, end));
+  };
+  check("port", path.port, build_info().mac_ports);
+  check("priority", path.prio, 8);
+  check("destination QP number", path.dest_qpn, 1u << 24);
+  check("protection domain", qp->init.pd, 1u << 24);
   rtl::qpc_t c;
   c.state = QpStRts;
   c.transport = qp->init.type == QpType::kRc ? TransRc : TransUc;
@@ -268,6 +316,7 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
   c.sgid = mapped_gid(path.sip);
   c.dgid = mapped_gid(path.dip);
   const auto words = c.pack();
+  qp->ci = qp->pi;
   write_block(QpcBase + uint64_t{qp->qpn} * 128, reinterpret_cast<const uint8_t*>(words.data()), 128);
   command(CmdQpModify, qp->qpn);
 }
@@ -275,14 +324,23 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
 void Context::modify_qp_err(Qp* qp) { command(CmdQp2Err, qp->qpn); }
 
 void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
-  const unsigned size = 1u << qp->init.log_sq_size;
-  if (wrs.size() > size) {
-    throw InputError(fmt::format("QP {}: {} work requests do not fit in a send queue of {}", qp->qpn, wrs.size(), size));
-  }
   for (const SendWr& wr : wrs) {
     if (wr.length > golden::kMaxMessageBytes) {
       throw InputError(fmt::format("QP {}: a message of {} bytes is longer than 2 GiB", qp->qpn, wr.length));
     }
+  }
+  const Turn turn(*qp);
+  const unsigned size = qp->size();
+  if (wrs.size() > size) {
+    throw InputError(fmt::format("QP {}: {} work requests do not fit in a send queue of {}", qp->qpn, wrs.size(), size));
+  }
+  if (wrs.size() > size - qp->outstanding()) {
+    throw InputError(
+        fmt::format("QP {}: the send queue of {} is full: {} blocks wait for a completion, no room for {} more; poll its "
+                    "CQ first (unsignaled requests are done with the completion of a later signaled one)",
+                    qp->qpn, size, qp->outstanding(), wrs.size()));
+  }
+  for (const SendWr& wr : wrs) {
     golden::Wqe w;
     w.opcode = wqe_opcode(wr.opcode);
     w.index = qp->pi;
@@ -299,7 +357,7 @@ void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator 
     sc_core::wait(post_cost_);
     hub_.mmio_write(who, bar_[1] + qp->ring + uint64_t{qp->pi % size} * 64, block.data(), 64);
     sc_core::wait(store_gap_);
-    qp->wr_ids[qp->pi] = wr.wr_id;
+    qp->posted[qp->pi % size] = {wr.wr_id, qp->pi, 1};
     if (qp->init.where == SqWhere::kBf) {
       // The push is the doorbell of its WQE; a 64 B WQE fits one piece.
       rtl::op_t op;
@@ -315,12 +373,15 @@ void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator 
 }
 
 void Context::write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe) {
-  const unsigned size = 1u << qp->init.log_sq_size;
+  const unsigned size = qp->size();
+  const auto blocks = static_cast<uint16_t>((wqe.size() + 63) / 64);
+  qp->posted[qp->pi % size] = {0, qp->pi, blocks};
   for (size_t at = 0; at < wqe.size(); at += 64) {
     hub_.mmio_write(pcie::Initiator::kCpu, bar_[1] + qp->ring + uint64_t{qp->pi % size} * 64, wqe.data() + at,
                     static_cast<unsigned>(std::min<size_t>(64, wqe.size() - at)));
     sc_core::wait(store_gap_);
     ++qp->pi;
+    if (qp->outstanding() > size) qp->ci = static_cast<uint16_t>(qp->pi - size);  // overwritten: it can't be followed
   }
 }
 
@@ -348,13 +409,7 @@ std::optional<WorkCompletion> Context::poll_cq(Cq* cq) {
   wc.status = c.is_error() ? status_of(c.syndrome) : WcStatus::kSuccess;
   wc.vendor_err = c.vendor_syndrome;
   wc.timestamp_ns = c.is_error() ? 0 : c.timestamp;
-  if (auto qp = by_qpn_.find(c.qpn); qp != by_qpn_.end()) {
-    auto& ids = qp->second->wr_ids;
-    if (auto id = ids.find(c.wqe_counter); id != ids.end()) {
-      wc.wr_id = id->second;
-      ids.erase(id);
-    }
-  }
+  if (auto qp = by_qpn_.find(c.qpn); qp != by_qpn_.end()) retire(*qp->second, wc);
   cq->ci = (cq->ci + 1) & 0xffffff;
   const uint32_t ci = cq->ci;
   const std::array<uint8_t, 4> v{static_cast<uint8_t>(ci), static_cast<uint8_t>(ci >> 8), static_cast<uint8_t>(ci >> 16),
@@ -363,12 +418,30 @@ std::optional<WorkCompletion> Context::poll_cq(Cq* cq) {
   return wc;
 }
 
+void Context::retire(Qp& qp, WorkCompletion& wc) {
+  Qp::Posted& p = qp.posted[wc.wqe_counter % qp.size()];
+  if (p.blocks == 0 || p.index != wc.wqe_counter) return;  // overwritten, or none of ours
+  wc.wr_id = p.wr_id;
+  const auto from_ci = static_cast<uint16_t>(p.index - qp.ci);
+  if (from_ci < qp.outstanding()) {
+    qp.ci = static_cast<uint16_t>(qp.ci + std::min<unsigned>(from_ci + p.blocks, qp.outstanding()));
+  }
+  p.blocks = 0;
+}
+
 std::optional<WorkCompletion> Context::wait_cq(Cq* cq, const Time& timeout) {
-  const Time end = sc_core::sc_time_stamp() + timeout;
+  const Time start = sc_core::sc_time_stamp();
+  const bool forever = timeout >= sc_core::sc_max_time() - start;
   while (true) {
     if (auto wc = poll_cq(cq)) return wc;
-    if (sc_core::sc_time_stamp() >= end) return std::nullopt;
-    sc_core::wait(end - sc_core::sc_time_stamp(), host_written_);
+    const Time waited = sc_core::sc_time_stamp() - start;
+    if (forever) {
+      sc_core::wait(host_written_);
+    } else if (waited < timeout) {
+      sc_core::wait(timeout - waited, host_written_);
+    } else {
+      return std::nullopt;
+    }
   }
 }
 
@@ -379,6 +452,7 @@ void Context::write32(unsigned bar, uint64_t offset, uint32_t value) {
 }
 
 uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
+  if (bytes == 0 || bytes > 8) throw InputError(fmt::format("a register read is of 1 to 8 bytes, not {}", bytes));
   sc_core::sc_event done;
   std::optional<std::vector<uint8_t>> data;
   hub_.mmio_read(pcie::Initiator::kCpu, bar_.at(bar) + offset, bytes, [&](std::vector<uint8_t> d) {
@@ -388,7 +462,7 @@ uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
   while (!data) sc_core::wait(done);
   if (data->size() < bytes) throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
   uint64_t value = 0;
-  std::memcpy(&value, data->data(), std::min<size_t>(bytes, 8));
+  std::memcpy(&value, data->data(), bytes);
   return value;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr unsigned kBeatBytes = 64;
 
-uint64_t now_ps() { return to_ps(sc_core::sc_time_stamp()); }
+uint64_t now_ps() { return DelayQueue::now_ps(); }
+constexpr auto kModel = DelayQueue::Kind::kModel;
 
 }  // namespace
 
@@ -100,7 +101,7 @@ void Mac::send_frame(const rtl::op_t& op, uint64_t edge_ps) {
   if (!observers_.empty()) {
     later_.at(from_ps(slot.start_ps), [this, op] {
       observers_.event(Event{EventKind::kWireFirst, now_ps(), 0, op, nic_id_, port_});
-    });
+    }, kModel);
   }
   FrameRecord frame{nic_id_, port_, slot.start_ps, slot.end_ps, op, std::move(partial_)};
   partial_ = {};
@@ -113,8 +114,8 @@ void Mac::send_frame(const rtl::op_t& op, uint64_t edge_ps) {
       observers_.event(Event{EventKind::kWireLast, frame.last_ps, 0, frame.op, nic_id_, port_});
       observers_.frame(frame);
     }
-    if (sink_) later_.after(wire_latency_, [this, frame = std::move(frame)] { sink_(frame); });
-  });
+    if (sink_) later_.after(wire_latency_, [this, frame = std::move(frame)] { sink_(frame); });  // a user's
+  }, kModel);
 }
 
 }  // namespace rnic::net

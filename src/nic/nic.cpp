@@ -12,6 +12,7 @@
 
 #include "rnic/nic/nic.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <deque>
@@ -98,6 +99,8 @@ struct Nic::Impl : public BarClient, public Observer {
     }
     bars.provide("tx_packets_phy", [this] { return macs[0]->tx_packets(); });
     bars.provide("tx_bytes_phy", [this] { return macs[0]->tx_bytes(); });
+    queues = {&hub.queue(), &later};
+    for (auto& m : macs) queues.push_back(&m->queue());
     config.on_change = [this] { apply_config(); };
     top->clk_i = 0;
     top->rst_ni = 0;
@@ -143,8 +146,19 @@ struct Nic::Impl : public BarClient, public Observer {
   }
 
   /// A memory request at the BAR decoder; a read is answered at once.
-  void decode(const pcie::Tlp& tlp) {
-    if (auto cpl = bars.request(tlp, now() / 1000)) {
+  /// A memory request for the BAR decoder, after its latency. At the picosecond of an edge the edge comes first, whichever
+  /// process the kernel runs first: device memory, counters and the link to the hub are shared with the RTL.
+  void decode(pcie::Tlp tlp) {
+    requests.push_back(std::move(tlp));
+    if (sleeping || next_edge != now()) serve_requests();
+  }
+
+  void serve_requests() {
+    while (!requests.empty()) {
+      const pcie::Tlp tlp = std::move(requests.front());
+      requests.pop_front();
+      auto cpl = bars.request(tlp, now() / 1000);
+      if (!cpl) continue;
       observers.tlp({options.id, true, now(), &*cpl});
       hub.from_nic(std::move(*cpl));
     }
@@ -173,7 +187,7 @@ struct Nic::Impl : public BarClient, public Observer {
 
   // ---- Clock ---------------------------------------------------------------------------------------------------------
 
-  static uint64_t now() { return to_ps(sc_core::sc_time_stamp()); }
+  static uint64_t now() { return DelayQueue::now_ps(); }
 
   /// First edge strictly after t.
   uint64_t edge_after(uint64_t t) const {
@@ -183,42 +197,65 @@ struct Nic::Impl : public BarClient, public Observer {
   void wake() {
     if (!sleeping) return;
     sleeping = false;
-    next_edge = edge_after(now());
-    wake_event.notify(from_ps(next_edge - now()));
+    next_edge = std::max(next_edge + period, edge_after(now()));  // the last edge may lie ahead of the kernel
+    wake_event.notify(from_ps(next_edge) - sc_core::sc_time_stamp());
   }
 
   bool pins_quiet() const { return mmio.empty() && tlp_rx.empty() && dm_rsp.empty(); }
 
   /// Clocks the RTL at the edge that is due now, and at those after it as long as nothing else in the simulation happens
-  /// up to them: what an edge hands to the models carries the edge's own time. One edge at least, kMaxAhead at most.
+  /// up to them. What the models of this node do in between is run here, too, each at its own time, so that the kernel
+  /// is left alone. One edge at least, kMaxAhead more at most.
   void clock() {
-    const uint64_t kernel_now = now();
+    const uint64_t kernel_now = to_ps(sc_core::sc_time_stamp());
     if (kernel_now != next_edge) {  // first activation, before edge 0
       sc_core::next_trigger(from_ps(next_edge - kernel_now));
       return;
     }
-    const uint64_t last = kernel_now + kMaxAhead * period;
+    Verilated::threadContextp(&context);  // failed assertions are counted in the thread's current context
+    for (DelayQueue* q : queues) q->hold();
+    const uint64_t others = to_ps(sc_core::sc_time_to_pending_activity());
+    const uint64_t end = kernel_now + std::min(others, kMaxAhead * period + 1);
     do {
       edge(next_edge);
       if (options.skip_idle && top->idle_o && pins_quiet() && cycle_of(next_edge) >= kResetCycles) {
         sleeping = true;
-        sc_core::next_trigger(wake_event);
-        return;
+        break;
       }
       next_edge += period;
-    } while (next_edge <= last && to_ps(sc_core::sc_time_to_pending_activity()) > next_edge - kernel_now);
-    sc_core::next_trigger(from_ps(next_edge - kernel_now));
+    } while (run_models(std::min(next_edge, end)) && next_edge < end);
+    for (DelayQueue* q : queues) q->resume();
+    if (sleeping) {
+      sc_core::next_trigger(wake_event);
+    } else {
+      sc_core::next_trigger(from_ps(next_edge - kernel_now));
+    }
+  }
+
+  /// Runs this node's models up to, but without, ps; stops and returns false at an entry that needs the kernel's time.
+  bool run_models(uint64_t ps) {
+    while (true) {
+      DelayQueue* first = queues.front();
+      for (DelayQueue* q : queues) {
+        if (q->next_ps() < first->next_ps()) first = q;
+      }
+      if (first->next_ps() >= ps) return true;
+      if (first->next_is_exact()) return false;
+      first->run_next();
+    }
   }
 
   uint64_t cycle_of(uint64_t t) const { return (t - options.phase_ps) / period; }
 
   /// One edge of the clock, at t.
   void edge(uint64_t t) {
+    context.time(t);  // printed with a failed assertion
     if (trace) touch(t - (t != 0));
     drive_inputs(t, cycle_of(t));
     top->eval();
     if (recorder) visit_inputs(*top, *recorder);
     take_outputs(t);
+    if (!requests.empty()) serve_requests();
     if (trace) touch(t);
     top->clk_i = 1;
     top->eval();
@@ -325,7 +362,7 @@ struct Nic::Impl : public BarClient, public Observer {
       rtl::dm_rsp_t rsp;
       rsp.last = b == (r.two ? 1u : 0u);
       devmem.read(r.addr + 64 * b, reinterpret_cast<uint8_t*>(rsp.data.data()), 64);
-        dm_rsp.push_back({t + dm_latency, rsp.pack()});
+      dm_rsp.push_back({t + dm_latency, rsp.pack()});
     }
   }
 
@@ -337,7 +374,7 @@ struct Nic::Impl : public BarClient, public Observer {
       tx_tlp.op = b.op;
     }
     const auto* bytes = reinterpret_cast<const uint8_t*>(b.data.data());
-    tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * b.dws);
+    tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * std::min<size_t>(b.dws, b.data.size()));
     if (!b.eop) return;
     if (tx_tlp.is_mem_read()) observers.event({EventKind::kRdPins, t, 0, tx_tlp.op, options.id, 0});
     observers.tlp({options.id, true, t, &tx_tlp});
@@ -451,12 +488,14 @@ struct Nic::Impl : public BarClient, public Observer {
   std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t>>> mmio;
   std::deque<Arrival<rtl::tlp_beat_t::Words>> tlp_rx;
   std::deque<Arrival<rtl::dm_rsp_t::Words>> dm_rsp;
+  std::deque<pcie::Tlp> requests;  ///< decoded at the picosecond of an edge that is still to come
   bool mmio_shown = false, rx_shown = false;
   rtl::pcie_fc_t::Words fc_shown{};
   const rtl::probe_t::Words probe_mask = pulse_mask();
   pcie::Tlp tx_tlp;
 
   sc_core::sc_event wake_event;
+  std::vector<DelayQueue*> queues;  ///< of this node's models
   bool sleeping = false, stopped = false;
   uint64_t next_edge = 0, clocked = 0;
 
@@ -490,14 +529,17 @@ void Nic::deliver(pcie::Tlp tlp) {
     i.completion(tlp);
     return;
   }
-  const uint64_t bar0 = i.config.bar(0);
-  if (tlp.is_mem_write() && tlp.address() >= bar0 && tlp.address() - bar0 < ConfigSpace::bar_size(0)) {
+  const uint64_t offset = tlp.address() - i.config.bar(0);  // wraps below the base
+  const uint64_t reg = offset % regs::bar0::kPageStride;
+  const bool bell = reg == regs::bar0::kPageSqDb || reg == regs::bar0::kPageRqDb || reg >= regs::bar0::kPageBf;
+  if (tlp.is_mem_write() && offset < ConfigSpace::bar_size(0) && bell) {  // not the queues' consumer indices
     rtl::op_t op = tlp.op;
-    op.qpn = static_cast<uint16_t>((tlp.address() - bar0) >> 8);
+    op.qpn = static_cast<uint16_t>(offset / regs::bar0::kPageStride);
     i.observers.event({EventKind::kDbPins, t, 0, op, i.options.id, 0});
   }
-  if (i.decode_latency == sc_core::SC_ZERO_TIME) return i.decode(tlp);
-  i.later.after(i.decode_latency, [this, tlp = std::move(tlp)] { impl_->decode(tlp); });
+  if (i.decode_latency == sc_core::SC_ZERO_TIME) return i.decode(std::move(tlp));
+  i.later.after(
+      i.decode_latency, [&i, tlp = std::move(tlp)]() mutable { i.decode(std::move(tlp)); }, DelayQueue::Kind::kModel);
 }
 
 ConfigSpace& Nic::config() { return impl_->config; }
@@ -510,7 +552,10 @@ uint64_t Nic::cycle_at(uint64_t ps) const {
 }
 bool Nic::idle() const {
   const Impl& i = *impl_;
-  return i.pins_quiet() && i.top->idle_o && i.later.empty() && !i.macs[0]->busy();
+  for (const auto& m : i.macs) {
+    if (m->busy()) return false;
+  }
+  return i.pins_quiet() && i.top->idle_o && i.later.empty() && i.requests.empty();
 }
 unsigned Nic::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
 void Nic::close_trace() { impl_->close_trace(); }

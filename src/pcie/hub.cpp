@@ -106,20 +106,21 @@ struct Hub::Impl {
     }
   }
 
-  static uint64_t now_ps() { return to_ps(sc_core::sc_time_stamp()); }
+  static uint64_t now_ps() { return DelayQueue::now_ps(); }
+  static constexpr auto kModel = DelayQueue::Kind::kModel;
 
   // ---- Links ----
   /// Sends over a link that starts at the end of `latency` from now; fn runs when the last byte has arrived.
   template <class Fn>
   void cross(Serializer& link, const Time& flight, uint64_t bytes, Fn fn) {
     const auto slot = link.send(now_ps(), bytes);
-    later_.at(from_ps(slot.end_ps) + flight, std::move(fn));
+    later_.at(from_ps(slot.end_ps) + flight, std::move(fn), kModel);
   }
 
   /// A request of the CPU or the GPU sets out for the hub.
   void start(Port src, Tlp t) {
     if (src == kHost) {
-      enter(kHost, std::move(t), sc_core::sc_time_stamp());
+      enter(kHost, std::move(t), DelayQueue::now());
     } else if (destination(t) == kGpu) {
       arrive(kGpu, kGpu, std::move(t));  // stays inside the GPU
     } else {
@@ -145,14 +146,16 @@ struct Hub::Impl {
     if (!well_formed(t)) return;
     const Port dst = destination(t);
     if (src == kNic && dst == kNic) {
-      later_.at(at, [this, t = std::move(t)]() mutable { unsupported(kNic, kCpuId, std::move(t)); });
+      later_.at(at, [this, t = std::move(t)]() mutable { unsupported(kNic, kCpuId, std::move(t)); }, kModel);
       return;
     }
-    later_.at(at + latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); });
+    later_.at(at + latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); },
+              kModel);
   }
 
   void forward(Port src, Port dst, Tlp t) {
-    later_.after(latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); });
+    later_.after(latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); },
+                 kModel);
   }
 
   /// Of the hub between two ports.
@@ -178,14 +181,14 @@ struct Hub::Impl {
     if (t.is_completion()) {
       if (dst == kHost) {
         // Completions push writes: who sees the data of a read sees what was written before it.
-        const Time when = std::max(sc_core::sc_time_stamp(), host_visible_);
+        const Time when = std::max(DelayQueue::now(), host_visible_);
         later_.at(when, [this, t = std::move(t)] { answer(cpu_[0], t); });
       } else {
-        answer(cpu_[1], t);
+        later_.after(sc_core::SC_ZERO_TIME, [this, t = std::move(t)] { answer(cpu_[1], t); });
       }
     } else if (t.is_mem_write()) {
       if (dst == kHost) {
-        host_visible_ = sc_core::sc_time_stamp() + host_write_;
+        host_visible_ = DelayQueue::now() + host_write_;
         later_.at(host_visible_, [this, t = std::move(t)] { write(hub_.host_, kHostBase, t, true); });
       } else {
         write(hub_.gpu_, kGpuBase, t, false);
@@ -223,7 +226,7 @@ struct Hub::Impl {
     const bool inside = t.address() - base + t.length_dw() * 4 <= memory.size();
     const bool observed = src == kNic && inside;
     if (observed) event(EventKind::kMemRdStart, t.op);
-    Time done = sc_core::sc_time_stamp() + (host ? host_read_ : gpu_read_);
+    Time done = DelayQueue::now() + (host ? host_read_ : gpu_read_);
     if (host) done = std::max(done, host_visible_);  // a read pushes the writes before it
     later_.at(done, [this, src, dst, base, inside, observed, &memory, t = std::move(t)] {
       const uint16_t completer = dst == kHost ? kCpuId : kGpuId;
@@ -233,7 +236,7 @@ struct Hub::Impl {
       }
       if (observed) event(EventKind::kMemRdEnd, t.op);
       complete(src, dst, memory, base, completer, t);
-    });
+    }, kModel);
   }
 
   static unsigned byte_count(const Tlp& t) {
@@ -262,7 +265,7 @@ struct Hub::Impl {
   /// A completion from a memory back to the port that asked.
   void respond(Port from, Port to, Tlp t) {
     if (from == to) {
-      answer(cpu_[to == kGpu], t);
+      later_.after(sc_core::SC_ZERO_TIME, [this, to, t = std::move(t)] { answer(cpu_[to == kGpu], t); });
     } else if (from == kGpu) {
       const uint64_t bytes = t.wire_bytes();  // before t is moved
       // Nothing is decided on arrival at the hub: straight on to where it leaves.
@@ -431,18 +434,23 @@ Hub::Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observ
       host_(kHostSize),
       gpu_(kGpuSize) {}
 
+DelayQueue& Hub::queue() { return impl_->later_; }
+
 void Hub::from_nic(Tlp tlp, const Time& edge) { impl_->from_nic(std::move(tlp), to_ps(edge)); }
 bool Hub::nic_tx_ready(const Time& edge) const { return impl_->nic_tx_ready(to_ps(edge)); }
 rtl::pcie_fc_t Hub::nic_credits(const Time& edge) const { return impl_->nic_credits(to_ps(edge)); }
 const Hub::Counters& Hub::counters() const { return impl_->counters_; }
+bool Hub::idle() const { return impl_->later_.empty(); }
 
 void Hub::mmio_write(Initiator who, uint64_t addr, const uint8_t* bytes, unsigned len, const rtl::op_t& op) {
   impl_->check_mmio(addr, len);
   const bool gpu = who == Initiator::kGpu;
   Tlp t = make_mem_write(addr, bytes, len, gpu ? kGpuId : kCpuId);
   t.op = op;
-  if (!gpu) return impl_->enter(Impl::kHost, std::move(t), sc_core::sc_time_stamp() + impl_->host_mmio_);
-  impl_->later_.after(impl_->gpu_mmio_, [i = impl_.get(), t = std::move(t)]() mutable { i->start(Impl::kGpu, std::move(t)); });
+  if (!gpu) return impl_->enter(Impl::kHost, std::move(t), DelayQueue::now() + impl_->host_mmio_);
+  impl_->later_.after(
+      impl_->gpu_mmio_, [i = impl_.get(), t = std::move(t)]() mutable { i->start(Impl::kGpu, std::move(t)); },
+      Impl::kModel);
 }
 
 void Hub::mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<void(std::vector<uint8_t>)> done) {
@@ -451,7 +459,8 @@ void Hub::mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<vo
   impl_->later_.after(gpu ? impl_->gpu_mmio_ : impl_->host_mmio_,
                       [i = impl_.get(), who, load = Impl::Load{addr, len, std::move(done), {}}]() mutable {
                         i->issue(who, std::move(load));
-                      });
+                      },
+                      Impl::kModel);
 }
 
 }  // namespace rnic::pcie

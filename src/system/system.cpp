@@ -89,9 +89,11 @@ void System::spawn(const std::string& name, std::function<void()> body) {
 }
 
 RunEnd System::run() {
+  if (ran_) throw SimError("System::run() is callable once: its waveforms are closed");
+  ran_ = true;
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  const Time slice(100, sc_core::SC_US);
+  const Time slice(10, sc_core::SC_US);  // under a second of wall time, a waveform of everything included
   RunEnd end = RunEnd::kDone;
   auto last_progress = start;
   const auto all_ended = [this] { return unfinished().empty(); };
@@ -110,10 +112,12 @@ RunEnd System::run() {
       end = all_ended() ? RunEnd::kDone : RunEnd::kHang;
       break;
     }
-    sc_core::sc_start(step);
-    if (threads_->error) {
+    try {
+      sc_core::sc_start(step);
+      if (threads_->error) std::rethrow_exception(threads_->error);
+    } catch (...) {  // of a thread, or of a model (the kernel turns those into sc_report)
       close();
-      std::rethrow_exception(threads_->error);
+      throw;
     }
     if (stop_requested || sc_core::sc_get_status() == sc_core::SC_STOPPED) {
       end = RunEnd::kStopped;
@@ -130,10 +134,10 @@ RunEnd System::run() {
                  std::chrono::duration_cast<std::chrono::seconds>(wall - start).count());
       std::fflush(stderr);
     }
-    // Without idle skipping the clock runs for ever: the end is when the threads are done and the NICs idle.
+    // Without idle skipping the clock runs for ever: the end is when the threads are done and NICs and hubs idle.
     if (!options_.skip_idle && all_ended()) {
       bool idle = true;
-      for (const auto& n : nodes_) idle = idle && n.nic->idle();
+      for (const auto& n : nodes_) idle = idle && n.nic->idle() && n.hub->idle();
       if (idle) break;
     }
   }

@@ -6,6 +6,7 @@
 // CPU or the GPU can be the one who posts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -81,13 +82,25 @@ struct QpPath {
 };
 
 struct Qp {
+  /// What stands in a block of the ring, for the completion that will name it.
+  struct Posted {
+    uint64_t wr_id = 0;
+    uint16_t index = 0;   ///< WQE counter
+    uint16_t blocks = 0;  ///< 0: nothing posted yet
+  };
   uint32_t qpn;
   QpInit init;
   Cq* cq;
-  uint64_t ring;     ///< offset in device memory
-  uint16_t pi = 0;   ///< producer index, in 64 B blocks
-  unsigned bf_buffer = 0;
-  std::map<uint16_t, uint64_t> wr_ids;  ///< by WQE counter, until completed
+  uint64_t ring;    ///< offset in device memory
+  uint16_t pi = 0;  ///< producer index, in 64 B blocks
+  uint16_t ci = 0;  ///< first block that no completion taken from the CQ has covered
+  std::vector<Posted> posted;  ///< by index modulo the ring's size
+  bool posting = false;        ///< a thread is in post_send
+  sc_core::sc_event posting_ended;
+
+  unsigned size() const { return 1u << init.log_sq_size; }  ///< of the ring, in blocks
+  /// Blocks posted and not yet known to be done. A completion also covers the unsignaled WQEs before it.
+  unsigned outstanding() const { return static_cast<uint16_t>(pi - ci); }
 };
 
 struct SendWr {
@@ -97,14 +110,14 @@ struct SendWr {
   bool solicited = false;
   uint32_t imm = 0;
   uint64_t addr = 0;     ///< local; one data segment
-  uint64_t length = 0;   ///< 0 .. 2 GiB
+  uint64_t length = 0;   ///< bytes, 0 .. 2 GiB
   uint32_t lkey = 0;
   uint64_t remote_addr = 0;
   uint32_t rkey = 0;
 };
 
 struct WorkCompletion {
-  uint64_t wr_id;
+  uint64_t wr_id;  ///< 0 for a WQE that post_send did not write
   WcStatus status;
   uint8_t vendor_err;
   uint32_t byte_len;
@@ -126,41 +139,63 @@ class Context {
   void enumerate();
   uint64_t bar(unsigned n) const { return bar_[n]; }
 
-  /// Memory for buffers: returns the offset in its space (bump allocator, 4 KiB aligned).
+  // Errors: what a caller got wrong is an InputError, thrown before anything has been changed. A NIC that does not answer
+  // is a SimError. CQs and QPs live as long as the Context; there is no destroying them.
+
+  /// Memory for buffers: returns the offset in its space (bump allocator, 4 KiB aligned). Untimed. InputError when it is
+  /// used up.
   uint64_t alloc(Space space, uint64_t length);
-  /// Registers [offset, offset+length) of a space under virtual address va.
+  /// Registers bytes [offset, offset + length) of a space under virtual address va. The range is not checked: a region
+  /// beyond the end of its memory can be registered, and using it fails as it would on PCIe. InputError when all 65535
+  /// keys are in use. Takes a command: stores, and a read that waits for the NIC.
   Mr reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va);
+  /// Takes the key back; WQEs that still use it get a local protection error. InputError for a key that is not
+  /// registered. Takes a command.
   void dereg_mr(const Mr& mr);
+  /// A completion queue of 2^log_size entries in host memory, log_size 0..22, at most 1024 of them. Takes a command.
   Cq* create_cq(unsigned log_size);
+  /// A QP with the lowest free number from 1 on, in RESET; its ring is taken from device memory. Untimed. InputError
+  /// when numbers or device memory are used up.
   Qp* create_qp(Cq* cq, const QpInit& init);
   /// A QP with a chosen number (0..1023).
   Qp* create_qp(Cq* cq, const QpInit& init, uint32_t qpn);
-  /// RESET to RTS in one step: writes the whole context and has the NIC take it.
+  /// Any state to RTS in one step, by way of RESET: writes the whole context and has the NIC take it. What was posted
+  /// before is forgotten. InputError for a path MTU, a port, a priority or a QP number that can't be. Takes a command.
   void modify_qp_rts(Qp* qp, const QpPath& path);
-  /// To error: WQEs not yet sent are flushed.
+  /// To error: WQEs not yet sent are flushed. Takes a command.
   void modify_qp_err(Qp* qp);
 
-  /// Writes the WQEs and rings one doorbell for all (bf: one push a WQE). Throws InputError on a length over 2 GiB or a
-  /// full ring. Takes host.post_cost and the stores' time.
+  /// Writes the WQEs and rings one doorbell for all (bf: one push a WQE). Throws InputError, with nothing posted, on a
+  /// length over 2 GiB and when the ring has not room for all of them: a WQE's block is free again once poll_cq has
+  /// returned its completion or that of a later WQE of the QP. Threads that post to one QP take turns. Takes
+  /// host.post_cost and the stores' time.
   void post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who = pcie::Initiator::kCpu);
   void post_send(Qp* qp, const SendWr& wr, pcie::Initiator who = pcie::Initiator::kCpu) {
     post_send(qp, std::vector<SendWr>{wr}, who);
   }
-  /// One raw WQE block (64 B, or 128 B for bf) into the ring at the producer index, without any check; no doorbell.
+  /// One raw WQE (64 B, or 128 B for bf) into the ring at the producer index, without any check, that for room included;
+  /// no doorbell.
   void write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe);
   /// A bare doorbell with any value, for any page.
   void ring_doorbell(uint32_t qpn, uint32_t value, pcie::Initiator who = pcie::Initiator::kCpu);
 
-  /// Takes a completion if one is visible.
+  /// Takes a completion if one is visible. No time passes; the consumer index goes to the NIC as a posted write.
   std::optional<WorkCompletion> poll_cq(Cq* cq);
-  /// Waits for one; nothing when `timeout` has passed.
+  /// Waits for one; nothing when `timeout` has passed. sc_max_time() waits without limit.
   std::optional<WorkCompletion> wait_cq(Cq* cq, const Time& timeout);
 
-  // Registers, over PCIe
+  // Registers, over PCIe, at an offset in BAR 0, 1 or 2
+  /// A posted write: returns at once.
   void write32(unsigned bar, uint64_t offset, uint32_t value);
+  /// A read of 1..8 bytes; waits for the answer. SimError when the NIC refuses.
   uint64_t read(unsigned bar, uint64_t offset, unsigned bytes);
 
  private:
+  struct Key {
+    bool live = false;
+    uint8_t variant = 0;  ///< low byte of the key; another one at each use of an index
+  };
+  void retire(Qp& qp, WorkCompletion& wc);
   void write_block(uint64_t bar1_offset, const uint8_t* bytes, unsigned len);
   void command(unsigned op, uint32_t index);
   Nic& nic_;
@@ -171,7 +206,9 @@ class Context {
   unsigned mps_, mrrs_, rcb_;
   std::array<uint64_t, 3> bar_{};
   uint64_t next_host_ = 1 << 20, next_gpu_ = 1 << 20, next_ring_;
-  uint32_t next_mkey_ = 1, next_cqn_ = 0, next_qpn_ = 1;
+  uint32_t next_cqn_ = 0, next_qpn_ = 1;
+  std::vector<Key> keys_ = std::vector<Key>(1);  ///< by index; 0 is never given
+  std::deque<uint32_t> unused_keys_;             ///< indices taken back, oldest first; used when there are no new ones
   uint32_t commands_ = 0;
   std::deque<std::unique_ptr<Cq>> cqs_;
   std::deque<std::unique_ptr<Qp>> qps_;

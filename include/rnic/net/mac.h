@@ -40,10 +40,13 @@ class Mac : public sc_core::sc_module {
   bool ready(const Time& edge) const;
   /// A beat accepted at the edge at `edge`: now, or later if nothing else happens in between.
   void accept(const rtl::mac_beat_t& beat, const Time& edge);
-  void accept(const rtl::mac_beat_t& beat) { accept(beat, sc_core::sc_time_stamp()); }
+  void accept(const rtl::mac_beat_t& beat) { accept(beat, DelayQueue::now()); }
   void connect(FrameSink sink) { sink_ = std::move(sink); }
   /// True while a frame is being received from the NIC or is still to be sent.
   bool busy() const;
+
+  /// What the MAC has still to do, for the process that clocks the NIC (see DelayQueue).
+  DelayQueue& queue() { return later_; }
 
   // Port counters, as in ethtool -S
   uint64_t tx_packets() const { return tx_packets_; }

@@ -56,8 +56,8 @@ class Hub : public sc_core::sc_module {
   void attach_nic(TlpTarget* nic) { nic_ = nic; }
 
   // ---- NIC to hub ----
-  /// A TLP whose last beat the NIC has handed over now (at sc_time_stamp()).
-  void from_nic(Tlp tlp) { from_nic(std::move(tlp), sc_core::sc_time_stamp()); }
+  /// A TLP whose last beat the NIC has handed over now (at DelayQueue::now()).
+  void from_nic(Tlp tlp) { from_nic(std::move(tlp), DelayQueue::now()); }
   /// The same for an edge at `edge`: now, or later if nothing else happens in between.
   void from_nic(Tlp tlp, const Time& edge);
   /// Whether the NIC may hand over one more beat at the edge at `edge` (transmit buffer: two TLPs beyond the one on the
@@ -75,6 +75,9 @@ class Hub : public sc_core::sc_module {
   void mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<void(std::vector<uint8_t>)> done);
   /// A configuration access is not timed: bus enumeration lies before the measured time (see ConfigSpace).
 
+  /// What the hub has still to do, for the process that clocks the NIC (see DelayQueue).
+  DelayQueue& queue();
+
   // ---- Memories, back door ----
   Memory& host_memory() { return host_; }
   Memory& gpu_memory() { return gpu_; }
@@ -90,6 +93,8 @@ class Hub : public sc_core::sc_module {
   }
 
   const Counters& counters() const;
+  /// True when no TLP is on its way.
+  bool idle() const;
 
  private:
   struct Impl;

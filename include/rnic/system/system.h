@@ -57,7 +57,9 @@ class System {
 
   /// A thread of the simulated world. Exceptions end the run and come out of run().
   void spawn(const std::string& name, std::function<void()> body);
-  /// Runs until all threads have ended and everything is idle, or a limit. Callable once.
+  /// Runs until all threads have ended and everything is idle, or a limit. Callable once (SimError). Exceptions of threads
+  /// come out as they are; those of models and failed assertions of the RTL as sc_report. Waveforms are closed at the end,
+  /// whatever it is.
   RunEnd run();
   /// Asks run() to end at the next opportunity; safe in a signal handler.
   static void request_stop();
@@ -73,6 +75,7 @@ class System {
   Observers observers_;
   std::vector<Node> nodes_;
   std::unique_ptr<Threads> threads_;
+  bool ran_ = false;
 };
 
 }  // namespace rnic

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rnic/wave/reader.h"
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "rnic/core/error.h"
+
+namespace rnic::wave {
+
+std::unique_ptr<Reader> Reader::open(const std::string& path) {
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) {
+    throw InputError(path, 0, "", "is a directory; give a waveform file (FST or VCD)");
+  }
+  std::FILE* f = std::fopen(path.c_str(), "rb");
+  if (f == nullptr) throw InputError(path, 0, "", std::string("cannot be opened: ") + std::strerror(errno));
+  unsigned char head[4096];
+  const size_t n = std::fread(head, 1, sizeof head, f);
+  std::fclose(f);
+  if (n == 0) throw InputError(path, 0, "", "is empty; a waveform (FST or VCD) was expected");
+  // FST: a header block of 329 bytes (type 0), or the whole file packed (type 254).
+  if (n >= 9 && (head[0] == 0 || head[0] == 254)) {
+    uint64_t length = 0;
+    for (int i = 1; i <= 8; ++i) length = length << 8 | head[i];
+    if (head[0] == 254 || length == 329) return detail::open_fst(path);
+  }
+  size_t i = 0;
+  while (i < n && std::isspace(head[i])) ++i;
+  if (i < n && head[i] == '$') {
+    static constexpr const char* kWords[] = {"$date",  "$version", "$timescale", "$comment",
+                                             "$scope", "$var",     "$upscope",   "$enddefinitions"};
+    for (const char* w : kWords) {
+      if (n - i >= std::strlen(w) && std::memcmp(head + i, w, std::strlen(w)) == 0) return detail::open_vcd(path);
+    }
+  }
+  throw InputError(path, 0, "", "is no waveform: neither FST nor VCD (told by its first bytes)");
+}
+
+namespace detail {
+
+void set_name(Signal& s, const std::string& scope, std::string text) {
+  s.msb = static_cast<int32_t>(s.width) - 1;
+  s.lsb = 0;
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  if (!text.empty() && text.back() == ']') {
+    const size_t open = text.rfind('[');
+    if (open != std::string::npos && open > 0) {
+      const std::string range = text.substr(open + 1, text.size() - open - 2);
+      std::string base = text.substr(0, open);
+      while (!base.empty() && base.back() == ' ') base.pop_back();
+      int msb = 0, lsb = 0, used = 0;
+      if (std::sscanf(range.c_str(), "%d:%d%n", &msb, &lsb, &used) == 2 && used == static_cast<int>(range.size()) &&
+          static_cast<uint32_t>(std::abs(msb - lsb)) + 1 == s.width) {
+        text = base;
+        s.msb = msb;
+        s.lsb = lsb;
+      } else {
+        text = base + "[" + range + "]";
+      }
+    }
+  }
+  s.name = scope.empty() ? text : scope + "." + text;
+}
+
+}  // namespace detail
+}  // namespace rnic::wave
