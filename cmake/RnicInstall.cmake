@@ -7,10 +7,11 @@ include(CMakePackageConfigHelpers)
 set(RNICSIM_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rnicsim)
 set(RNICSIM_DATA_DIR ${CMAKE_INSTALL_DATADIR}/rnicsim)
 
-# Four archives: models, the NIC's driver and system, the Verilated RTL, and Verilator's runtime.
+# Five archives: models, waveform checks, the NIC's driver and system, the Verilated RTL, and Verilator's runtime.
 set_target_properties(rnic_models PROPERTIES OUTPUT_NAME rnicsim_models)
+set_target_properties(rnic_wave PROPERTIES OUTPUT_NAME rnicsim_wave)
 set_target_properties(rnic_verilated PROPERTIES OUTPUT_NAME rnicsim_verilated)
-install(TARGETS rnic_models rnicsim rnic_verilated ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS rnic_models rnic_wave rnicsim rnic_verilated ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_BINARY_DIR}/src/v_rnic_top.vl/Vrnic_top__ALL.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_rtl.a)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rnic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")

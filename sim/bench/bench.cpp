@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnic_bench: cycles a second of (a) the bare Verilated NIC, (b) the whole simulation, (c) the stock --sc model, over the
-// same stimulus in one run; and the wall time of idle simulated time.
+// rnic_bench: cycles a second of (a) the bare Verilated NIC, (b) the whole simulation, (c) the stock --sc model, over
+// the same stimulus in one run; and the wall time of idle simulated time.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <vector>
 
@@ -26,6 +27,7 @@ Replay in_child(const std::function<Replay()>& fn) {
   if (pipe(fds) != 0) throw SimError("pipe failed");
   std::fflush(nullptr);
   const pid_t pid = fork();
+  if (pid < 0) throw SimError("fork failed");
   if (pid == 0) {
     close(fds[0]);
     std::freopen("/dev/null", "w", stderr);  // SystemC's banner
@@ -134,9 +136,19 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+/// The recorded stimulus; gone with the process that made it.
+struct TemporaryFile {
+  const pid_t owner = getpid();
+  const std::string path = (std::filesystem::temp_directory_path() / fmt::format("rnic_bench_{}.stim", owner)).string();
+  ~TemporaryFile() {
+    if (getpid() == owner) std::remove(path.c_str());
+  }
+};
+
 int bench(const std::string& profile_name, const Workload& w, unsigned rounds, const std::string& only) {
   const Profile profile = Profile::load(profile_name);
-  const std::string stimulus = fmt::format("/tmp/rnic_bench_{}.stim", getpid());
+  const TemporaryFile file;
+  const std::string& stimulus = file.path;
   if (only == "b") {
     const Replay r = in_child([&] { return run_system(profile, w, Watch::kCount, ""); });
     fmt::print("b: {:.1f} k cycles/s\n", static_cast<double>(r.cycles) / r.seconds / 1e3);
@@ -153,7 +165,10 @@ int bench(const std::string& profile_name, const Workload& w, unsigned rounds, c
   };
   std::vector<Part> parts = {
       {"a", "a  bare Verilated rnic_top, recorded stimulus", [&] { return run_bare_cc(stimulus); }, {}},
-      {"b", "b  rnicsim, everything attached, no tracing", [&] { return run_system(profile, w, Watch::kCount, ""); }, {}},
+      {"b",
+       "b  rnicsim, everything attached, no tracing",
+       [&] { return run_system(profile, w, Watch::kCount, ""); },
+       {}},
       {"b2", "b' the same, all frames and TLPs kept", [&] { return run_system(profile, w, Watch::kRecorder, ""); }, {}},
       {"c", "c  stock --sc model, recorded stimulus", [&] { return run_stock_sc(stimulus); }, {}},
   };
@@ -161,7 +176,6 @@ int bench(const std::string& profile_name, const Workload& w, unsigned rounds, c
     const auto p = std::find_if(parts.begin(), parts.end(), [&](const Part& x) { return only == x.key; });
     const Replay r = in_child(p->run);
     fmt::print("{:48} {:8.1f} k cycles/s\n", p->name, static_cast<double>(r.cycles) / r.seconds / 1e3);
-    std::remove(stimulus.c_str());
     return 0;
   }
   for (unsigned round = 0; round < rounds; ++round) {
@@ -176,7 +190,6 @@ int bench(const std::string& profile_name, const Workload& w, unsigned rounds, c
     }
   }
   if (isatty(2)) fmt::print(stderr, "\r{:70}\r", "");
-  std::remove(stimulus.c_str());
   for (const auto& p : parts) {
     fmt::print("{:48} {:8.1f} k cycles/s (median of {}, {:.1f} .. {:.1f})\n", p.name, median(p.rates) / 1e3, rounds,
                *std::min_element(p.rates.begin(), p.rates.end()) / 1e3,
@@ -194,8 +207,9 @@ int bench(const std::string& profile_name, const Workload& w, unsigned rounds, c
 }  // namespace rnic::bench
 
 int sc_main(int argc, char** argv) {
-  CLI::App app{"rnic_bench: cycles per second of the bare Verilated NIC, of the whole simulation and of a stock --sc model,\n"
-               "over one stimulus in one run, so that the ratios hold on any machine."};
+  CLI::App app{
+      "rnic_bench: cycles per second of the bare Verilated NIC, of the whole simulation and of a stock --sc model,\n"
+      "over one stimulus in one run, so that the ratios hold on any machine."};
   std::string profile = "seed-400g";
   rnic::bench::Workload w{65536, 1, 200};
   unsigned rounds = 3;
@@ -204,8 +218,11 @@ int sc_main(int argc, char** argv) {
   app.add_option("-s,--size", w.size, "bytes a message")->capture_default_str();
   app.add_option("-q,--qp", w.qps, "queue pairs")->capture_default_str();
   app.add_option("-n,--iters", w.count, "messages a queue pair")->capture_default_str();
-  app.add_option("--rounds", rounds, "how often each part is measured")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--only", only, "run one part once, for a profiler: a, b, b2 or c")->check(CLI::IsMember({"a", "b", "b2", "c"}));
+  app.add_option("--rounds", rounds, "how often each part is measured")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--only", only, "run one part once, for a profiler: a, b, b2 or c")
+      ->check(CLI::IsMember({"a", "b", "b2", "c"}));
   CLI11_PARSE(app, argc, argv);
   try {
     return rnic::bench::bench(profile, w, rounds, only);

@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "table.h"
 
@@ -34,6 +37,34 @@ void on_signal(int signal) {
   System::request_stop();
 }
 
+volatile std::sig_atomic_t g_child = 0;
+
+void to_child(int signal) {
+  if (g_child != 0) kill(static_cast<pid_t>(g_child), signal);
+}
+
+/// SIGINT and SIGTERM go to `handler` while this lives.
+class Signals {
+ public:
+  explicit Signals(void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, &old_int_);
+    sigaction(SIGTERM, &action, &old_term_);
+  }
+  ~Signals() {
+    sigaction(SIGINT, &old_int_, nullptr);
+    sigaction(SIGTERM, &old_term_, nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+ private:
+  struct sigaction old_int_ {
+  }, old_term_{};
+};
+
 std::string quoted(const std::string& s) {
   static const std::string kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;
@@ -42,9 +73,32 @@ std::string quoted(const std::string& s) {
   return out + "'";
 }
 
+/// Length of the character of UTF-8 at s[i] that XML 1.0 can hold; 0: none.
+size_t xml_character(const std::string& s, size_t i) {
+  const auto byte = [&](size_t k) { return k < s.size() ? static_cast<unsigned char>(s[k]) : 0u; };
+  const unsigned first = byte(i);
+  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' ? 1 : 0;
+  const size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  uint32_t c = first & (0xffu >> (n + 1));
+  for (size_t k = 1; k < n; ++k) {
+    if ((byte(i + k) & 0xc0) != 0x80) return 0;
+    c = c << 6 | (byte(i + k) & 0x3f);
+  }
+  static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool out = c < kLeast[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c == 0xfffe || c == 0xffff;
+  return out ? 0 : n;
+}
+
 std::string xml(const std::string& s) {
   std::string out;
-  for (const char c : s) {
+  for (size_t i = 0; i < s.size(); ++i) {
+    const char c = s[i];
+    if (const size_t n = xml_character(s, i); n != 1) {
+      out += n == 0 ? "\xef\xbf\xbd" : s.substr(i, n);
+      i += n == 0 ? 0 : n - 1;
+      continue;
+    }
     switch (c) {
       case '&':
         out += "&amp;";
@@ -59,7 +113,7 @@ std::string xml(const std::string& s) {
         out += "&quot;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        out += c;
     }
   }
   return out;
@@ -67,6 +121,17 @@ std::string xml(const std::string& s) {
 
 std::string wave_path(const std::string& dir, unsigned node) {
   return (fs::path(dir) / (node == 0 ? std::string("wave.fst") : fmt::format("wave{}.fst", node))).string();
+}
+
+/// Files that an earlier run left there: beside those of this run they would pass for its own.
+void remove_outputs(const std::string& dir) {
+  std::error_code ec;
+  for (const char* name : {"result.json", "capture.pcapng", "tlp.log", "report.html"})
+    fs::remove(fs::path(dir) / name, ec);
+  for (unsigned n = 0; n < 16; ++n) {
+    for (const char* kind : {".fst", ".gtkw", ".sucl"})
+      fs::remove(fs::path(wave_path(dir, n)).replace_extension(kind), ec);
+  }
 }
 
 }  // namespace
@@ -98,10 +163,10 @@ void add_profile_options(CLI::App& app, Common& c) {
 
 void add_simulation_options(CLI::App& app, Common& c) {
   add_profile_options(app, c);
-  app.add_option_function<uint64_t>(
+  app.add_option_function<std::string>(
          "--seed",
-         [&c](const uint64_t& n) {
-           c.seed = n;
+         [&c](const std::string& n) {
+           c.seed = parse_u64(n, "--seed");
            c.seed_given = true;
          },
          "Seed of everything random [1]")
@@ -123,7 +188,14 @@ void add_simulation_options(CLI::App& app, Common& c) {
       ->group("Run");
   app.add_option("--max-wall", c.max_wall_s, "End after so many seconds of real time [no limit]")
       ->type_name("S")
-      ->check(quiet_check(CLI::NonNegativeNumber))
+      ->check(CLI::Validator(
+          [](std::string& s) {
+            const bool digits = s.find_first_not_of("0123456789.") == std::string::npos;
+            return digits && s.find_first_of("0123456789") != std::string::npos && s.size() <= 12
+                       ? std::string()
+                       : fmt::format("'{}' is not a number of seconds from 0", s);
+          },
+          ""))
       ->group("Run");
 }
 
@@ -197,12 +269,17 @@ nlohmann::json to_json(const std::vector<CheckResult>& checks) {
   return out;
 }
 
-void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks) {
+void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks,
+                 const std::string& not_finished) {
   const auto failed = std::count_if(checks.begin(), checks.end(), [](const auto& c) { return !c.passed; });
   std::string s = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" "
-      "failures=\"{}\">\n",
-      xml(suite), checks.size(), failed);
+      "failures=\"{}\" errors=\"{}\">\n",
+      xml(suite), checks.size() + !not_finished.empty(), failed, int{!not_finished.empty()});
+  if (!not_finished.empty()) {
+    s += fmt::format("<testcase classname=\"{}\" name=\"the run ends\"><error message=\"{}\"/></testcase>\n",
+                     xml(suite), xml(not_finished));
+  }
   for (const auto& c : checks) {
     s += fmt::format("<testcase classname=\"{}\" name=\"{}: {}\"", xml(suite), xml(c.name), xml(c.what));
     if (c.passed)
@@ -235,6 +312,7 @@ Session::Session(const Common& common, Profile profile, const char* default_trac
     if (ec || !fs::is_directory(common_.out)) {
       throw InputError("", 0, "-o", fmt::format("cannot make the directory {}: {}", common_.out, ec.message()));
     }
+    remove_outputs(common_.out);
     write_file((fs::path(common_.out) / "profile.toml").string(), profile_.to_toml());
   }
 }
@@ -255,24 +333,17 @@ SystemOptions Session::system_options(unsigned nodes) {
 
 Exit Session::run(System& system) {
   system.observers().add(&activity_);
-  struct sigaction action {
-  }, old_int{}, old_term{};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &old_int);
-  sigaction(SIGTERM, &action, &old_term);
   RunEnd end = RunEnd::kDone;
-  try {
-    end = system.run();
-  } catch (...) {
+  {
+    const Signals signals(on_signal);
+    try {
+      end = system.run();
+    } catch (...) {
+      system.close();
+      throw;
+    }
     system.close();
-    sigaction(SIGINT, &old_int, nullptr);
-    sigaction(SIGTERM, &old_term, nullptr);
-    throw;
   }
-  system.close();
-  sigaction(SIGINT, &old_int, nullptr);
-  sigaction(SIGTERM, &old_term, nullptr);
   unsigned assertions = 0;
   for (unsigned n = 0; n < system.size(); ++n) assertions += system.node(n).nic->assertion_failures();
   if (assertions != 0) {
@@ -293,7 +364,7 @@ Exit Session::run(System& system) {
 void Session::finish(Exit status, const nlohmann::json& result, const Outputs& out) {
   if (has_directory()) {
     const fs::path dir(common_.out);
-    write_file((dir / "result.json").string(), result.dump(2) + "\n");
+    write_file((dir / "result.json").string(), json_text(result) + "\n");
     write_pcapng((dir / "capture.pcapng").string(), *out.recorder, true);
     write_tlp_log((dir / "tlp.log").string(), *out.recorder);
     ReportInput in;
@@ -310,7 +381,7 @@ void Session::finish(Exit status, const nlohmann::json& result, const Outputs& o
     }
     spdlog::info("run directory: {}", common_.out);
   }
-  if (common_.json) fmt::print("{}\n", result.dump(2));
+  if (common_.json) fmt::print("{}\n", json_text(result));
   if (status == kGood) return;
   if (trace_.mode == TraceWindow::kLast && status != kInterrupted) trace_again(status);
   spdlog::error("to run it again: {}", rerun_line());
@@ -330,6 +401,8 @@ void Session::trace_again(Exit status) const {
   run_child(args, again, true);
   if (again == status) {
     spdlog::info("waveform: {}", wave_path(common_.out, 0));
+  } else if (again == kInterrupted || again == 128 + SIGTERM) {
+    spdlog::warn("interrupted while the run was made again; its waveform holds what came before");
   } else {
     spdlog::error("the second run ended with status {} and not {}: the run is not deterministic", again, int{status});
   }
@@ -349,9 +422,17 @@ std::string run_child(const std::vector<std::string>& args, int& status, bool mu
   posix_spawn_file_actions_addclose(&actions, fds[0]);
   posix_spawn_file_actions_addclose(&actions, fds[1]);
   if (mute_errors) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // A group of its own, so that a terminal's SIGINT comes to it once: from us. A second one would end it at once.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  const Signals signals(to_child);
   pid_t pid = 0;
-  const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
+  g_child = failed ? 0 : pid;
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   close(fds[1]);
   if (failed) {
     close(fds[0]);
@@ -367,8 +448,46 @@ std::string run_child(const std::vector<std::string>& args, int& status, bool mu
   int raw = 0;
   while (waitpid(pid, &raw, 0) < 0 && errno == EINTR) {
   }
+  g_child = 0;
   status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
   return text;
+}
+
+std::string json_text(const nlohmann::json& j) {
+  return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+uint64_t parse_u64(const std::string& text, const std::string& option) {
+  uint64_t v = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (text.empty() || r.ec != std::errc() || r.ptr != text.data() + text.size())
+    throw InputError("", 0, option, fmt::format("'{}' is not a whole number from 0 to {}", text, ~uint64_t{0}));
+  return v;
+}
+
+uint64_t parse_size(const std::string& text, const std::string& option) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  std::string unit = text.substr(digits);
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  while (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
+  static const std::map<std::string, unsigned> kShifts{
+      {"", 0},     {"b", 0},  {"k", 10},  {"kb", 10}, {"ki", 10},  {"kib", 10}, {"m", 20},  {"mb", 20}, {"mi", 20},
+      {"mib", 20}, {"g", 30}, {"gb", 30}, {"gi", 30}, {"gib", 30}, {"t", 40},   {"tb", 40}, {"ti", 40}, {"tib", 40}};
+  const auto it = kShifts.find(unit);
+  if (digits == 0 || it == kShifts.end())
+    throw InputError("", 0, option, fmt::format("'{}' is not a number of bytes; write 65536, 64k, 16M or 1G", text));
+  const uint64_t v = parse_u64(text.substr(0, digits), option);
+  if (v > ~uint64_t{0} >> it->second) throw InputError("", 0, option, fmt::format("'{}' is too large", text));
+  return v << it->second;
+}
+
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    out += u < 0x20 || u == 0x7f ? fmt::format("\\x{:02x}", u) : std::string(1, c);
+  }
+  return out;
 }
 
 std::optional<double> percentile(std::vector<double> values, double q) {

@@ -85,8 +85,10 @@ struct CheckResult {
   bool passed = false;
 };
 nlohmann::json to_json(const std::vector<CheckResult>& checks);
-/// One test case a check. Throws InputError when the file can't be written.
-void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks);
+/// One test case a check, and one that is in error when the run was not finished (with the reason; empty: it was).
+/// Throws InputError when the file can't be written.
+void write_junit(const std::string& path, const std::string& suite, const std::vector<CheckResult>& checks,
+                 const std::string& not_finished);
 /// Prints the failed ones on stderr; true when all have passed.
 bool report_checks(const std::vector<CheckResult>& checks);
 
@@ -139,6 +141,14 @@ std::optional<double> percentile(std::vector<double> values, double q);
 std::string percentile_text(const std::vector<double>& values, double q);
 
 void write_file(const std::string& path, const std::string& text);
+/// JSON for files and stdout. Bytes that are no UTF-8 (names of files and hosts may hold any) become U+FFFD.
+std::string json_text(const nlohmann::json& j);
+/// Whole number of an option, 0 to 2^64 - 1: CLI11 wraps negative ones round and cuts large ones. Throws InputError.
+uint64_t parse_u64(const std::string& text, const std::string& option);
+/// The same with k, M or G behind it (KiB and so on; an i, a b or both may follow).
+uint64_t parse_size(const std::string& text, const std::string& option);
+/// Control characters written as \x1b, so that a message is one line whatever a file held.
+std::string printable(const std::string& text);
 
 /// A check of an option whose type name says already what is allowed.
 inline CLI::Validator quiet_check(CLI::Validator v) { return v.description(""); }
@@ -149,5 +159,6 @@ void add_run(CLI::App& app, int& status);
 void add_profile(CLI::App& app, int& status);
 void add_regs(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
+void add_wavecheck(CLI::App& app, int& status);
 
 }  // namespace rnic::cli

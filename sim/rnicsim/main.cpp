@@ -6,8 +6,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "common.h"
 
@@ -26,7 +28,20 @@ constexpr const char* kFooter = R"(Examples:
 Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
 Tables go to stdout, diagnostics to stderr.)";
 
+/// SystemC writes its messages on stdout, where tables and JSON go: its informations (a simulation was stopped) are
+/// ours to say, its warnings go to stderr.
+void report_handler(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
+  const auto text = fmt::format("SystemC: {}: {}", report.get_msg_type(), report.get_msg());
+  if (report.get_severity() == sc_core::SC_INFO)
+    spdlog::debug("{}", text);
+  else if (report.get_severity() == sc_core::SC_WARNING)
+    spdlog::warn("{}", text);
+  else
+    sc_core::sc_report_handler::default_handler(report, actions);
+}
+
 int run(int argc, char** argv) {
+  sc_core::sc_report_handler::set_handler(report_handler);
   set_command_line(argc, argv);
   auto log = std::make_shared<spdlog::logger>("rnicsim", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   log->set_pattern("rnicsim: %^%l%$: %v");
@@ -51,6 +66,7 @@ int run(int argc, char** argv) {
   add_profile(app, status);
   add_regs(app, status);
   add_version(app, status);
+  add_wavecheck(app, status);
   app.set_version_flag("--version", build_info().version);
   try {
     // Named here, since CLI11 would only say that a subcommand is missing.
@@ -65,14 +81,17 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     status = app.exit(e) == 0 ? kGood : kBadInput;
   } catch (const InputError& e) {
-    spdlog::error("{}", e.what());
+    spdlog::error("{}", printable(e.what()));
     status = kBadInput;
   } catch (const std::exception& e) {  // SimError, and whatever SystemC throws
     spdlog::error("{}", e.what());
     spdlog::error("to run it again: {}", rerun_line());
     status = kInternal;
   }
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {  // a full disk
+    spdlog::error("standard output cannot be written: {}", std::strerror(errno));
+    if (status == kGood || status == kCheckFailed) status = kInternal;
+  }
   return status;
 }
 

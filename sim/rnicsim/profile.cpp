@@ -31,7 +31,7 @@ void list(bool json) {
     j.push_back({{"name", name}, {"fitted_keys", p.count("fitted")}, {"description", p.description()}});
   }
   if (json)
-    fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"folder", Profile::folder()}, {"profiles", j}}.dump(2));
+    fmt::print("{}\n", json_text({{"schema_version", 1}, {"folder", Profile::folder()}, {"profiles", j}}));
   else
     fmt::print("{}", t.text());
 }
@@ -52,13 +52,12 @@ void show(const Profile& p, bool json, bool toml) {
     if (v.lo != 0 || v.hi != 0) j[k.name]["lo"] = v.lo, j[k.name]["hi"] = v.hi;
   }
   if (json) {
-    fmt::print("{}\n", nlohmann::json{{"schema_version", 1},
-                                      {"name", p.name()},
-                                      {"description", p.description()},
-                                      {"fit_note", p.fit_note()},
-                                      {"targets", p.targets()},
-                                      {"keys", j}}
-                           .dump(2));
+    fmt::print("{}\n", json_text({{"schema_version", 1},
+                                  {"name", p.name()},
+                                  {"description", p.description()},
+                                  {"fit_note", p.fit_note()},
+                                  {"targets", p.targets()},
+                                  {"keys", j}}));
     return;
   }
   fmt::print("{}\n", wrapped(fmt::format("{}: {}", p.name(), p.description())));
@@ -84,8 +83,7 @@ void diff(const Profile& a, const Profile& b, bool json) {
                  {"b", in_b ? value_json(ib->second) : nlohmann::json()}});
   }
   if (json) {
-    fmt::print("{}\n",
-               nlohmann::json{{"schema_version", 1}, {"a", a.name()}, {"b", b.name()}, {"differences", j}}.dump(2));
+    fmt::print("{}\n", json_text({{"schema_version", 1}, {"a", a.name()}, {"b", b.name()}, {"differences", j}}));
   } else if (t.empty()) {
     fmt::print("{} and {} have equal values\n", a.name(), b.name());
   } else {
@@ -118,8 +116,8 @@ void add_profile(CLI::App& app, int& status) {
   s->add_option("--set", common.set, "Set a key first; may be given many times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  s->add_flag("--json", json, "As JSON");
-  s->add_flag("--toml", toml, "As a profile file that can be read again");
+  auto* as_json = s->add_flag("--json", json, "As JSON");
+  s->add_flag("--toml", toml, "As a profile file that can be read again")->excludes(as_json);
   s->callback([&status] {
     show(load_profile(common), json, toml);
     status = kGood;

@@ -107,7 +107,7 @@ int show(const Options& o) {
                                  o.bar < 0 ? "" : fmt::format(" in BAR{}", o.bar)));
   }
   if (o.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema_version", 1}, {"registers", list}}.dump(2));
+    fmt::print("{}\n", json_text({{"schema_version", 1}, {"registers", list}}));
     return kGood;
   }
   fmt::print("{}", table.text());

@@ -21,11 +21,12 @@ void add_run(CLI::App& app, int& status) {
   nccl(sub->add_option("--rank", o.rank,
                        "Rank whose NIC is simulated [the lowest that the log has, of each communicator]")
            ->type_name("R")
-           ->check(quiet_check(CLI::NonNegativeNumber)));
+           ->check(quiet_check(CLI::Range(0, (1 << 20) - 1))));
   nccl(sub->add_option("--node", o.node, "Only lines of this host")->type_name("HOST"));
-  nccl(sub->add_option("--max-bytes", o.max_bytes, "Simulate so many payload bytes in all; 0: all [64 MiB]")
-           ->type_name("N")
-           ->transform(CLI::AsSizeValue(false)));
+  nccl(sub->add_option_function<std::string>(
+              "--max-bytes", [](const std::string& n) { o.max_bytes = parse_size(n, "--max-bytes"); },
+              "Simulate so many payload bytes in all, with k, M or G for KiB, MiB, GiB; 0: all [64M]")
+           ->type_name("N"));
   nccl(sub->add_option("--depth", o.depth, "Work requests in the send queue at a time [64]")
            ->type_name("N")
            ->check(quiet_check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}))));
@@ -42,6 +43,8 @@ void add_run(CLI::App& app, int& status) {
     if (o.scenario.empty() && o.nccl_log.empty()) {
       throw InputError("", 0, "", "run needs a scenario file or --nccl-log FILE ('rnicsim run --help')");
     }
+    if (!o.nccl_log.empty() && !o.junit.empty())
+      throw InputError("", 0, "--junit", "an NCCL log has no checks: give a scenario file");
     status = o.nccl_log.empty() ? run_scenario(o) : run_nccl_log(o);
   });
 }

@@ -29,6 +29,8 @@ struct Job {
   uint64_t packets = 0, wire_bytes = 0;
   uint64_t t0_ps = 0, last_bit_ps = 0;
   bool capped = false;
+  bool finished = false;  ///< all of it has left the NIC
+  bool cut_off = false;   ///< the run ended before it or in it
 };
 
 /// Instants of the job that runs now; bounded memory, whatever the length.
@@ -106,31 +108,35 @@ void replay(System& system, std::vector<Job>& jobs, const RunOptions& o, Meter& 
       --in_flight;
     };
     uint64_t left = job.bytes;
-    for (const auto& run : job.plan.runs) {
-      for (uint64_t n = run.times; n != 0 && left != 0;) {
-        while (in_flight == o.depth) reap();
-        std::vector<host::SendWr> batch;
-        // Half a queue a doorbell, so that the next half is built while the NIC sends.
-        while (n != 0 && left != 0 && batch.size() < std::max(1u, o.depth / 2) && in_flight < o.depth) {
-          host::SendWr wr;
-          wr.addr = mr.addr;
-          wr.length = std::min(run.bytes, left);
-          wr.lkey = mr.lkey;
-          wr.remote_addr = 0x1000'0000;
-          wr.rkey = 0x1234;
-          left -= wr.length;
-          batch.push_back(wr);
-          ++in_flight;
-          --n;
-        }
-        ctx.post_send(qp, batch);
+    auto run = job.plan.runs.begin();
+    uint64_t done = 0;  // messages of this run
+    while (left != 0) {
+      while (in_flight == o.depth) reap();
+      std::vector<host::SendWr> batch;
+      // Half a queue a doorbell, so that the next half is built while the NIC sends; sizes may differ within it.
+      while (left != 0 && batch.size() < std::max(1u, o.depth / 2) && in_flight < o.depth) {
+        host::SendWr wr;
+        wr.addr = mr.addr;
+        wr.length = std::min(run->bytes, left);
+        wr.lkey = mr.lkey;
+        wr.remote_addr = 0x1000'0000;
+        wr.rkey = 0x1234;
+        left -= wr.length;
+        batch.push_back(wr);
+        ++in_flight;
+        if (++done == run->times) ++run, done = 0;
       }
+      ctx.post_send(qp, batch);
     }
     while (in_flight != 0) reap();
     while (nic.mac().busy()) sc_core::wait(Time(100, sc_core::SC_NS));
+    job.finished = true;
   }
   meter.begin(nullptr);
 }
+
+/// Counts of a log may be anything: many that can be meant each may not be in sum.
+uint64_t saturated_sum(uint64_t a, uint64_t b) { return a > ~uint64_t{0} - b ? ~uint64_t{0} : a + b; }
 
 double gbps(uint64_t bytes, uint64_t ps) {
   return ps == 0 ? 0 : static_cast<double>(bytes) * 8000 / static_cast<double>(ps);
@@ -224,6 +230,11 @@ int run_nccl_log(const RunOptions& o) {
     status = session.run(system);
   }
 
+  // Of a run that was ended early only what is known to have left counts.
+  for (Job& j : jobs) {
+    if (!j.finished && j.messages != 0) j.cut_off = true, j.bytes = 0, j.messages = 0;
+  }
+
   nlohmann::json result = result_header(rerun_line(), profile, o.common.seed);
   result["subcommand"] = "run";
   result["status"] = status == kGood ? "done" : "not finished";
@@ -240,18 +251,19 @@ int run_nccl_log(const RunOptions& o) {
   size_t refused = 0, capped = 0;
   for (const Job& j : jobs) {
     const NcclCall& c = *j.call;
-    const uint64_t ps = j.packets == 0 ? 0 : j.last_bit_ps - j.t0_ps;
+    const uint64_t ps = j.packets == 0 || !j.finished ? 0 : j.last_bit_ps - j.t0_ps;
     const double rate = gbps(j.bytes, ps);
     std::string note = j.plan.note;
     if (!j.plan.replayable) note = "NOT REPLAYED: " + note;
-    if (j.capped) {
+    if (j.cut_off) note += fmt::format("{}NOT FINISHED: the run ended before", note.empty() ? "" : "; ");
+    if (j.capped && !j.cut_off) {
       ++capped;
       note += fmt::format("{}{} of {} simulated (--max-bytes)", note.empty() ? "" : "; ",
                           j.bytes == 0 ? "nothing" : bytes_text(j.bytes), bytes_text(j.plan.bytes()));
     }
     refused += !j.plan.replayable;
     bytes += j.bytes, messages += j.messages, packets += j.packets, wire_bytes += j.wire_bytes, time += ps;
-    planned += j.plan.bytes();
+    planned = saturated_sum(planned, j.plan.bytes());
     table.row({fmt::to_string(c.line), c.name, fmt::to_string(c.count), workload::nccl_type_name(c.datatype),
                fmt::to_string(j.nranks), fmt::to_string(j.rank), fmt::to_string(j.bytes), fmt::to_string(j.messages),
                fmt::to_string(j.packets), ps == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(ps) / 1e6),

@@ -140,27 +140,48 @@ class Runner {
 
   host::Context& ctx(unsigned node) { return *system_.node(node).ctx; }
 
+  /// What the driver refuses, with the place of the scenario that asked for it.
+  template <class Fn>
+  void placed(unsigned line, const char* list, const std::string& name, Fn fn) {
+    try {
+      fn();
+    } catch (const InputError& e) {
+      throw InputError(s_.file, line, fmt::format("{} {}", list, name), e.what());
+    }
+  }
+
   void setup() {
     for (const auto& r : s_.regions) {
-      const uint64_t offset = ctx(r.node).alloc(r.space, r.size);
-      // Far apart, so that an address names its region.
-      const uint64_t va = 0x7f00'0000'0000 + (regions_.size() << 36);
-      regions_.push_back(ctx(r.node).reg_mr(r.pd, r.space, offset, r.size, va));
+      placed(r.line, "region", r.name, [&] {
+        const uint64_t offset = ctx(r.node).alloc(r.space, r.size);
+        // Far apart, so that an address names its region.
+        const uint64_t va = 0x7f00'0000'0000 + (regions_.size() << 36);
+        regions_.push_back(ctx(r.node).reg_mr(r.pd, r.space, offset, r.size, va));
+      });
     }
-    for (unsigned q = 0; q < s_.qps.size(); ++q) {
-      const auto& d = s_.qps[q];
-      queues_[q].cq = ctx(d.node).create_cq(d.log_cq_size);
-      queues_[q].qp =
-          d.qpn ? ctx(d.node).create_qp(queues_[q].cq, d.init, *d.qpn) : ctx(d.node).create_qp(queues_[q].cq, d.init);
-      ctx(d.node).modify_qp_rts(queues_[q].qp, d.path);
+    for (const bool numbered : {true, false}) {  // a number that the scenario gives is not free for others
+      for (unsigned q = 0; q < s_.qps.size(); ++q) {
+        const auto& d = s_.qps[q];
+        if (d.qpn.has_value() != numbered) continue;
+        placed(d.line, "qp", d.name, [&] {
+          queues_[q].cq = ctx(d.node).create_cq(d.log_cq_size);
+          queues_[q].qp = d.qpn ? ctx(d.node).create_qp(queues_[q].cq, d.init, *d.qpn)
+                                : ctx(d.node).create_qp(queues_[q].cq, d.init);
+          ctx(d.node).modify_qp_rts(queues_[q].qp, d.path);
+        });
+      }
     }
     start_ps_ = to_ps(sc_core::sc_time_stamp());
     ready_ = true;
     ready_event_.notify(sc_core::SC_ZERO_TIME);
   }
 
-  void wait_until(double at_ns) {
+  void wait_ready() {
     while (!ready_) sc_core::wait(ready_event_);
+  }
+
+  void wait_until(double at_ns) {
+    wait_ready();
     const uint64_t at = start_ps_ + static_cast<uint64_t>(at_ns * 1000 + 0.5);
     const uint64_t now = to_ps(sc_core::sc_time_stamp());
     if (at > now) sc_core::wait(from_ps(at - now));
@@ -175,6 +196,7 @@ class Runner {
   }
 
   void queue_thread(unsigned q) {
+    wait_ready();
     std::vector<Item> items;
     for (const auto& o : s_.ops) {
       if (o.qp == q) items.push_back({o.at_ns, &o, nullptr});
@@ -228,10 +250,11 @@ class Runner {
     return true;
   }
 
-  /// Room for n blocks in the ring; false when completions stay away.
+  /// Room for n blocks in the ring, and for their completions: on errors each block has one. False when completions
+  /// stay away.
   bool make_room(unsigned q, unsigned n) {
     Queue& queue = queues_[q];
-    const unsigned size = 1u << queue.qp->init.log_sq_size;
+    const unsigned size = std::max(n, 1u << std::min(queue.qp->init.log_sq_size, s_.qps[q].log_cq_size));
     while (size - static_cast<uint16_t>(queue.qp->pi - queue.head) < n) {
       if (!reap(q, Time(kPatienceUs, sc_core::SC_US))) return false;
     }
@@ -240,7 +263,8 @@ class Runner {
 
   bool run_op(unsigned q, const ScenarioOp& o) {
     Queue& queue = queues_[q];
-    const unsigned node = s_.qps[q].node, size = 1u << queue.qp->init.log_sq_size;
+    const unsigned node = s_.qps[q].node;
+    const unsigned size = 1u << std::min(queue.qp->init.log_sq_size, s_.qps[q].log_cq_size);
     const host::Mr& mr = regions_[o.region];
     for (uint64_t left = o.count; left != 0;) {
       const auto n = static_cast<unsigned>(std::min<uint64_t>(left, o.batch));
@@ -266,7 +290,7 @@ class Runner {
         tally_.posted(node, queue.qp->qpn, static_cast<uint16_t>(queue.qp->pi + i), index_of(o));
         batch.push_back(wr);
       }
-      ctx(node).post_send(queue.qp, batch, o.initiator);
+      placed(o.line, "op", o.name, [&] { ctx(node).post_send(queue.qp, batch, o.initiator); });
       left -= n;
     }
     return true;
@@ -278,7 +302,7 @@ class Runner {
     switch (f.kind) {
       case FaultKind::kRawWqe:
         if (!make_room(q, static_cast<unsigned>(f.bytes.size() / 64))) return false;
-        ctx(node).write_raw_wqe(queue.qp, f.bytes);
+        placed(f.line, "fault", f.name, [&] { ctx(node).write_raw_wqe(queue.qp, f.bytes); });
         ctx(node).ring_doorbell(queue.qp->qpn, queue.qp->pi);
         break;
       case FaultKind::kDoorbell:
@@ -352,6 +376,28 @@ std::vector<CheckResult> evaluate(const Scenario& s, System& system, const std::
   return out;
 }
 
+/// The scenario's profile and its settings, then those of the command line. Errors of the scenario name its lines.
+Profile scenario_profile(const Scenario& s, const Common& common) {
+  const auto placed = [&s](unsigned line, const char* key, const auto& fn) {
+    try {
+      return fn();
+    } catch (const InputError& e) {
+      throw InputError(s.file, line, fmt::format("scenario.{}", key), e.what());
+    }
+  };
+  Profile p = s.profile && !common.profile_given
+                  ? placed(s.profile_line, "profile", [&] { return Profile::load(common.profile); })
+                  : Profile::load(common.profile);
+  for (const auto& a : s.set) {
+    placed(s.set_line, "set", [&] {
+      p.set(a);
+      return 0;
+    });
+  }
+  for (const auto& a : common.set) p.set(a);
+  return p;
+}
+
 }  // namespace
 
 int run_scenario(const RunOptions& o) {
@@ -359,8 +405,7 @@ int run_scenario(const RunOptions& o) {
   Common common = o.common;
   if (s.profile && !common.profile_given) common.profile = *s.profile;
   if (s.seed && !common.seed_given) common.seed = *s.seed;
-  common.set.insert(common.set.begin(), s.set.begin(), s.set.end());
-  const Profile profile = load_profile(common);
+  const Profile profile = scenario_profile(s, common);
   Session session(common, profile, "none");
   SystemOptions so = session.system_options(static_cast<unsigned>(s.nodes.size()));
   for (const auto& n : s.nodes) so.phases_ps.push_back(n.phase_ps);
@@ -462,9 +507,14 @@ int run_scenario(const RunOptions& o) {
     }
     std::fflush(stdout);
   }
-  if (!o.junit.empty()) write_junit(o.junit, s.title.empty() ? s.file : s.title, checks);
   if (!report_checks(checks) && status == kGood) status = kCheckFailed;
   session.finish(status, result, out);
+  if (!o.junit.empty()) {
+    write_junit(o.junit, s.title.empty() ? s.file : s.title, checks,
+                status == kGood || status == kCheckFailed ? ""
+                : status == kInterrupted                  ? "interrupted"
+                                                          : "a hang, a limit of time, or an internal error");
+  }
   return status;
 }
 

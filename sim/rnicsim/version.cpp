@@ -42,7 +42,7 @@ void add_version(CLI::App& app, int& status) {
                     {"read_tags", b.read_tags},
                     {"qpc_cache_entries", b.qpc_cache_entries},
                     {"mac_ports", b.mac_ports}};
-      fmt::print("{}\n", j.dump(2));
+      fmt::print("{}\n", json_text(j));
       return;
     }
     Table t({"<tool or library", "<version"});

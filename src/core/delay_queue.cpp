@@ -5,8 +5,6 @@
 
 namespace rnic {
 
-thread_local uint64_t DelayQueue::current_ps_ = DelayQueue::kNone;
-
 DelayQueue::DelayQueue(sc_core::sc_module_name name) : sc_module(name) {
   SC_HAS_PROCESS(DelayQueue);
   SC_METHOD(run);

@@ -52,10 +52,14 @@ std::array<uint32_t, 4> mapped_gid(const std::array<uint8_t, 4>& ip) {
 /// mlx5 WQE opcode.
 golden::WqeOpcode wqe_opcode(WrOpcode op) {
   switch (op) {
-    case WrOpcode::kRdmaWrite: return golden::WqeOpcode::kWrite;
-    case WrOpcode::kRdmaWriteImm: return golden::WqeOpcode::kWriteImm;
-    case WrOpcode::kSend: return golden::WqeOpcode::kSend;
-    case WrOpcode::kSendImm: return golden::WqeOpcode::kSendImm;
+    case WrOpcode::kRdmaWrite:
+      return golden::WqeOpcode::kWrite;
+    case WrOpcode::kRdmaWriteImm:
+      return golden::WqeOpcode::kWriteImm;
+    case WrOpcode::kSend:
+      return golden::WqeOpcode::kSend;
+    case WrOpcode::kSendImm:
+      return golden::WqeOpcode::kSendImm;
   }
   throw SimError("unknown work request opcode");
 }
@@ -80,12 +84,18 @@ class Turn {
 
 WcStatus status_of(uint8_t syndrome) {
   switch (syndrome) {
-    case 0x00: return WcStatus::kSuccess;
-    case 0x01: return WcStatus::kLocLenErr;
-    case 0x02: return WcStatus::kLocQpOpErr;
-    case 0x04: return WcStatus::kLocProtErr;
-    case 0x05: return WcStatus::kWrFlushErr;
-    default: return WcStatus::kGeneralErr;
+    case 0x00:
+      return WcStatus::kSuccess;
+    case 0x01:
+      return WcStatus::kLocLenErr;
+    case 0x02:
+      return WcStatus::kLocQpOpErr;
+    case 0x04:
+      return WcStatus::kLocProtErr;
+    case 0x05:
+      return WcStatus::kWrFlushErr;
+    default:
+      return WcStatus::kGeneralErr;
   }
 }
 
@@ -93,22 +103,32 @@ WcStatus status_of(uint8_t syndrome) {
 
 const char* to_string(WcStatus s) {
   switch (s) {
-    case WcStatus::kSuccess: return "success";
-    case WcStatus::kLocLenErr: return "local length error";
-    case WcStatus::kLocQpOpErr: return "local QP operation error";
-    case WcStatus::kLocProtErr: return "local protection error";
-    case WcStatus::kWrFlushErr: return "Work Request Flushed Error";
-    case WcStatus::kGeneralErr: return "general error";
+    case WcStatus::kSuccess:
+      return "success";
+    case WcStatus::kLocLenErr:
+      return "local length error";
+    case WcStatus::kLocQpOpErr:
+      return "local QP operation error";
+    case WcStatus::kLocProtErr:
+      return "local protection error";
+    case WcStatus::kWrFlushErr:
+      return "Work Request Flushed Error";
+    case WcStatus::kGeneralErr:
+      return "general error";
   }
   return "unknown";
 }
 
 const char* to_string(WrOpcode op) {
   switch (op) {
-    case WrOpcode::kRdmaWrite: return "RDMA_WRITE";
-    case WrOpcode::kRdmaWriteImm: return "RDMA_WRITE_IMM";
-    case WrOpcode::kSend: return "SEND";
-    case WrOpcode::kSendImm: return "SEND_IMM";
+    case WrOpcode::kRdmaWrite:
+      return "RDMA_WRITE";
+    case WrOpcode::kRdmaWriteImm:
+      return "RDMA_WRITE_IMM";
+    case WrOpcode::kSend:
+      return "SEND";
+    case WrOpcode::kSendImm:
+      return "SEND_IMM";
   }
   return "unknown";
 }
@@ -221,7 +241,8 @@ Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, u
 void Context::dereg_mr(const Mr& mr) {
   const uint32_t index = mr.lkey >> 8;
   if (index >= keys_.size() || !keys_[index].live || keys_[index].variant != (mr.lkey & 0xff)) {
-    throw InputError(fmt::format("no memory region has the key {:#x}: never registered, or taken back already", mr.lkey));
+    throw InputError(
+        fmt::format("no memory region has the key {:#x}: never registered, or taken back already", mr.lkey));
   }
   keys_[index].live = false;
   const std::array<uint8_t, 64> zero{};
@@ -332,13 +353,14 @@ void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator 
   const Turn turn(*qp);
   const unsigned size = qp->size();
   if (wrs.size() > size) {
-    throw InputError(fmt::format("QP {}: {} work requests do not fit in a send queue of {}", qp->qpn, wrs.size(), size));
+    throw InputError(
+        fmt::format("QP {}: {} work requests do not fit in a send queue of {}", qp->qpn, wrs.size(), size));
   }
   if (wrs.size() > size - qp->outstanding()) {
-    throw InputError(
-        fmt::format("QP {}: the send queue of {} is full: {} blocks wait for a completion, no room for {} more; poll its "
-                    "CQ first (unsignaled requests are done with the completion of a later signaled one)",
-                    qp->qpn, size, qp->outstanding(), wrs.size()));
+    throw InputError(fmt::format(
+        "QP {}: the send queue of {} is full: {} blocks wait for a completion, no room for {} more; poll its "
+        "CQ first (unsignaled requests are done with the completion of a later signaled one)",
+        qp->qpn, size, qp->outstanding(), wrs.size()));
   }
   for (const SendWr& wr : wrs) {
     golden::Wqe w;
@@ -412,8 +434,8 @@ std::optional<WorkCompletion> Context::poll_cq(Cq* cq) {
   if (auto qp = by_qpn_.find(c.qpn); qp != by_qpn_.end()) retire(*qp->second, wc);
   cq->ci = (cq->ci + 1) & 0xffffff;
   const uint32_t ci = cq->ci;
-  const std::array<uint8_t, 4> v{static_cast<uint8_t>(ci), static_cast<uint8_t>(ci >> 8), static_cast<uint8_t>(ci >> 16),
-                                 static_cast<uint8_t>(ci >> 24)};
+  const std::array<uint8_t, 4> v{static_cast<uint8_t>(ci), static_cast<uint8_t>(ci >> 8),
+                                 static_cast<uint8_t>(ci >> 16), static_cast<uint8_t>(ci >> 24)};
   hub_.mmio_write(pcie::Initiator::kCpu, bar_[0] + uint64_t{cq->cqn} * 0x100 + 0x10, v.data(), 4);
   return wc;
 }
@@ -460,7 +482,8 @@ uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
     done.notify(sc_core::SC_ZERO_TIME);
   });
   while (!data) sc_core::wait(done);
-  if (data->size() < bytes) throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
+  if (data->size() < bytes)
+    throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
   uint64_t value = 0;
   std::memcpy(&value, data->data(), bytes);
   return value;

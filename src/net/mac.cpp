@@ -99,23 +99,29 @@ void Mac::send_frame(const rtl::op_t& op, uint64_t edge_ps) {
   ++to_send_;
 
   if (!observers_.empty()) {
-    later_.at(from_ps(slot.start_ps), [this, op] {
-      observers_.event(Event{EventKind::kWireFirst, now_ps(), 0, op, nic_id_, port_});
-    }, kModel);
+    later_.at(
+        from_ps(slot.start_ps),
+        [this, op] {
+          observers_.event(Event{EventKind::kWireFirst, now_ps(), 0, op, nic_id_, port_});
+        },
+        kModel);
   }
   FrameRecord frame{nic_id_, port_, slot.start_ps, slot.end_ps, op, std::move(partial_)};
   partial_ = {};
   partial_.reserve(frame.bytes.size() + kBeatBytes);  // the next frame is likely to be as long
-  later_.at(from_ps(slot.end_ps), [this, frame = std::move(frame)]() mutable {
-    --to_send_;
-    ++tx_packets_;
-    tx_bytes_ += frame.bytes.size() + kFcsBytes;
-    if (!observers_.empty()) {
-      observers_.event(Event{EventKind::kWireLast, frame.last_ps, 0, frame.op, nic_id_, port_});
-      observers_.frame(frame);
-    }
-    if (sink_) later_.after(wire_latency_, [this, frame = std::move(frame)] { sink_(frame); });  // a user's
-  }, kModel);
+  later_.at(
+      from_ps(slot.end_ps),
+      [this, frame = std::move(frame)]() mutable {
+        --to_send_;
+        ++tx_packets_;
+        tx_bytes_ += frame.bytes.size() + kFcsBytes;
+        if (!observers_.empty()) {
+          observers_.event(Event{EventKind::kWireLast, frame.last_ps, 0, frame.op, nic_id_, port_});
+          observers_.frame(frame);
+        }
+        if (sink_) later_.after(wire_latency_, [this, frame = std::move(frame)] { sink_(frame); });  // a user's
+      },
+      kModel);
 }
 
 }  // namespace rnic::net

@@ -146,8 +146,8 @@ struct Nic::Impl : public BarClient, public Observer {
   }
 
   /// A memory request at the BAR decoder; a read is answered at once.
-  /// A memory request for the BAR decoder, after its latency. At the picosecond of an edge the edge comes first, whichever
-  /// process the kernel runs first: device memory, counters and the link to the hub are shared with the RTL.
+  /// A memory request for the BAR decoder, after its latency. At the picosecond of an edge the edge comes first,
+  /// whichever process the kernel runs first: device memory, counters and the link to the hub are shared with the RTL.
   void decode(pcie::Tlp tlp) {
     requests.push_back(std::move(tlp));
     if (sleeping || next_edge != now()) serve_requests();
@@ -185,7 +185,8 @@ struct Nic::Impl : public BarClient, public Observer {
     wake();
   }
 
-  // ---- Clock ---------------------------------------------------------------------------------------------------------
+  // ---- Clock
+  // ---------------------------------------------------------------------------------------------------------
 
   static uint64_t now() { return DelayQueue::now_ps(); }
 
@@ -203,9 +204,9 @@ struct Nic::Impl : public BarClient, public Observer {
 
   bool pins_quiet() const { return mmio.empty() && tlp_rx.empty() && dm_rsp.empty(); }
 
-  /// Clocks the RTL at the edge that is due now, and at those after it as long as nothing else in the simulation happens
-  /// up to them. What the models of this node do in between is run here, too, each at its own time, so that the kernel
-  /// is left alone. One edge at least, kMaxAhead more at most.
+  /// Clocks the RTL at the edge that is due now, and at those after it as long as nothing else in the simulation
+  /// happens up to them. What the models of this node do in between is run here, too, each at its own time, so that the
+  /// kernel is left alone. One edge at least, kMaxAhead more at most.
   void clock() {
     const uint64_t kernel_now = to_ps(sc_core::sc_time_stamp());
     if (kernel_now != next_edge) {  // first activation, before edge 0
@@ -223,7 +224,7 @@ struct Nic::Impl : public BarClient, public Observer {
         break;
       }
       next_edge += period;
-    } while (run_models(std::min(next_edge, end)) && next_edge < end);
+    } while (!woken() && run_models(std::min(next_edge, end)) && next_edge < end);
     for (DelayQueue* q : queues) q->resume();
     if (sleeping) {
       sc_core::next_trigger(wake_event);
@@ -231,6 +232,10 @@ struct Nic::Impl : public BarClient, public Observer {
       sc_core::next_trigger(from_ps(next_edge - kernel_now));
     }
   }
+
+  /// Whether somebody, an observer say, has made a process runnable: it must not find the NIC further ahead than
+  /// needed.
+  static bool woken() { return sc_core::sc_pending_activity_at_current_time(); }
 
   /// Runs this node's models up to, but without, ps; stops and returns false at an entry that needs the kernel's time.
   bool run_models(uint64_t ps) {
@@ -242,6 +247,7 @@ struct Nic::Impl : public BarClient, public Observer {
       if (first->next_ps() >= ps) return true;
       if (first->next_is_exact()) return false;
       first->run_next();
+      if (woken()) return false;
     }
   }
 
@@ -404,11 +410,13 @@ struct Nic::Impl : public BarClient, public Observer {
     if (stopped) return;
     stopped = true;
     close_trace();
-    SC_REPORT_ERROR("rnic", fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
+    SC_REPORT_ERROR("rnic",
+                    fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
   }
 
-  // ---- Waveform --------------------------------------------------------------------------------------------------------
-  // A dump is written when the next instant comes, so that everything of one picosecond lands in it. Times only grow.
+  // ---- Waveform
+  // -------------------------------------------------------------------------------------------------------- A dump is
+  // written when the next instant comes, so that everything of one picosecond lands in it. Times only grow.
 
   /// Moves the waveform on to t: what the model shows now holds up to then.
   void touch(uint64_t t) {
@@ -432,14 +440,29 @@ struct Nic::Impl : public BarClient, public Observer {
   void on_event(const Event& e) override {
     if (e.nic != options.id || !trace) return;
     switch (e.kind) {
-      case EventKind::kDbStore: ext.db_store ^= true; break;
-      case EventKind::kDbPins: ext.db_pins ^= true; break;
-      case EventKind::kMemRdStart: ext.mem_rd_start ^= true; break;
-      case EventKind::kMemRdEnd: ext.mem_rd_end ^= true; break;
-      case EventKind::kWireFirst: ext.wire_first ^= true; break;
-      case EventKind::kWireLast: ext.wire_last ^= true; break;
-      case EventKind::kCqeVisible: ext.cqe_visible ^= true; break;
-      default: return;  // an RTL instant: the waveform has it already
+      case EventKind::kDbStore:
+        ext.db_store ^= true;
+        break;
+      case EventKind::kDbPins:
+        ext.db_pins ^= true;
+        break;
+      case EventKind::kMemRdStart:
+        ext.mem_rd_start ^= true;
+        break;
+      case EventKind::kMemRdEnd:
+        ext.mem_rd_end ^= true;
+        break;
+      case EventKind::kWireFirst:
+        ext.wire_first ^= true;
+        break;
+      case EventKind::kWireLast:
+        ext.wire_last ^= true;
+        break;
+      case EventKind::kCqeVisible:
+        ext.cqe_visible ^= true;
+        break;
+      default:
+        return;  // an RTL instant: the waveform has it already
     }
     // Models report what happens at one picosecond in any order; the packet shown must not depend on it.
     if (e.ps != ext_ps || e.kind >= ext_kind) ext.op = e.op, ext_kind = e.kind;

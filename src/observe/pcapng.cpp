@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "order.h"
 #include "rnic/core/error.h"
 #include "rnic/observe/run_directory.h"
 
@@ -137,7 +138,9 @@ class Instants {
       }
     }
     for (auto& [k, p] : by_packet_) {
-      std::stable_sort(p.events.begin(), p.events.end(), [](const Event* a, const Event* b) { return a->ps < b->ps; });
+      std::stable_sort(p.events.begin(), p.events.end(), [](const Event* a, const Event* b) {
+        return std::make_tuple(a->ps, a->kind) < std::make_tuple(b->ps, b->kind);
+      });
     }
   }
 
@@ -196,16 +199,16 @@ void write_pcapng(const std::string& path, const Recorder& rec, bool with_tlps) 
     nic_id[n] = next++;
   }
 
-  // Frames are reported when they end, TLPs when they pass: put in order of their time stamps.
+  // Frames are reported when they end, TLPs when they pass: put in order of their time stamps, frames first.
   struct Item {
     uint64_t ps;
     const FrameRecord* frame;
     const RecordedTlp* tlp;
   };
   std::vector<Item> items;
-  for (const auto& f : rec.frames) items.push_back({f.first_ps, &f, nullptr});
+  for (const auto* f : detail::ordered(rec.frames)) items.push_back({f->first_ps, f, nullptr});
   if (with_tlps) {
-    for (const auto& t : rec.tlps) items.push_back({t.ps, nullptr, &t});
+    for (const auto* t : detail::ordered(rec.tlps)) items.push_back({t->ps, nullptr, t});
   }
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.ps < b.ps; });
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "order.h"
 #include "rnic/core/error.h"
 #include "rnic/observe/run_directory.h"
 #include "rnic/regs/regs.h"
@@ -559,8 +560,9 @@ std::string frames(const Recorder& r) {
        "ns</th><th>Port</th>"
        "<th>Packet</th><th class='n'>Bytes</th><th class='n'>QPN</th><th class='n'>WQE</th>"
        "<th class='n'>PSN (&#9632; last)</th></tr></thead><tbody>\n";
-  for (size_t i = 0; i < std::min(kListed, r.frames.size()); ++i) {
-    const FrameRecord& f = r.frames[i];
+  const auto list = detail::ordered(r.frames);
+  for (size_t i = 0; i < std::min(kListed, list.size()); ++i) {
+    const FrameRecord& f = *list[i];
     s += fmt::format(
         "<tr><td class='n'>{:.3f}</td><td class='n'>{:.3f}</td><td>nic{}/port{}</td><td>{}</td>"
         "<td class='n'>{}</td>{}</tr>\n",
@@ -578,8 +580,9 @@ std::string tlps(const Recorder& r) {
        "ns</th><th>NIC</th><th>Direction</th><th>TLP</th>"
        "<th class='n'>Payload B</th><th class='n'>QPN</th><th class='n'>WQE</th><th "
        "class='n'>PSN</th></tr></thead><tbody>\n";
-  for (size_t i = 0; i < std::min(kListed, r.tlps.size()); ++i) {
-    const RecordedTlp& t = r.tlps[i];
+  const auto list = detail::ordered(r.tlps);
+  for (size_t i = 0; i < std::min(kListed, list.size()); ++i) {
+    const RecordedTlp& t = *list[i];
     s += fmt::format(
         "<tr><td class='n'>{:.3f}</td><td>nic{}</td><td class='w'>{}</td><td class='c'>{}</td>"
         "<td class='n'>{}</td>{}</tr>\n",
@@ -613,8 +616,9 @@ std::string errors(const Recorder& r) {
        "<th class='n'>QPN or CQN</th><th class='n'>WQE</th><th class='n'>Syndrome</th><th "
        "class='n'>Vendor</th></tr></thead>"
        "<tbody>\n";
-  for (size_t i = 0; i < std::min(kListed, r.errors.size()); ++i) {
-    const ErrorRecord& e = r.errors[i];
+  const auto list = detail::ordered(r.errors);
+  for (size_t i = 0; i < std::min(kListed, list.size()); ++i) {
+    const ErrorRecord& e = *list[i];
     s += fmt::format(
         "<tr><td class='n'>{:.3f}</td><td>nic{}</td><td>{}</td><td class='n'>{}</td><td class='n'>{}</td>"
         "<td class='n'>{:#04x}</td><td class='n'>{:#04x}</td></tr>\n",
@@ -628,7 +632,7 @@ std::string errors(const Recorder& r) {
 std::string scalar(const nlohmann::json& j) {
   if (j.is_string()) return j.get<std::string>();
   if (j.is_number_float()) return trim(j.get<double>());
-  return j.dump();
+  return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string counters(const nlohmann::json& result) {

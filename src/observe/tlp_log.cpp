@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "order.h"
 #include "rnic/core/error.h"
 #include "rnic/observe/run_directory.h"
 
@@ -13,7 +14,8 @@ namespace rnic {
 void write_tlp_log(const std::string& path, const Recorder& rec) {
   std::ofstream out(path);
   out << "# time_ps nic direction | TLP | header | payload_bytes | packet it serves\n";
-  for (const RecordedTlp& t : rec.tlps) {
+  for (const RecordedTlp* record : detail::ordered(rec.tlps)) {
+    const RecordedTlp& t = *record;
     std::string header;
     for (unsigned i = 0; i < (t.tlp.four_dw() ? 4u : 3u); ++i) {
       header += fmt::format("{}{:08x}", i ? " " : "", t.tlp.hdr[i]);

@@ -146,16 +146,18 @@ struct Hub::Impl {
     if (!well_formed(t)) return;
     const Port dst = destination(t);
     if (src == kNic && dst == kNic) {
-      later_.at(at, [this, t = std::move(t)]() mutable { unsupported(kNic, kCpuId, std::move(t)); }, kModel);
+      later_.at(
+          at, [this, t = std::move(t)]() mutable { unsupported(kNic, kCpuId, std::move(t)); }, kModel);
       return;
     }
-    later_.at(at + latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); },
-              kModel);
+    later_.at(
+        at + latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); },
+        kModel);
   }
 
   void forward(Port src, Port dst, Tlp t) {
-    later_.after(latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); },
-                 kModel);
+    later_.after(
+        latency(src, dst), [this, src, dst, t = std::move(t)]() mutable { leave(src, dst, std::move(t)); }, kModel);
   }
 
   /// Of the hub between two ports.
@@ -228,15 +230,18 @@ struct Hub::Impl {
     if (observed) event(EventKind::kMemRdStart, t.op);
     Time done = DelayQueue::now() + (host ? host_read_ : gpu_read_);
     if (host) done = std::max(done, host_visible_);  // a read pushes the writes before it
-    later_.at(done, [this, src, dst, base, inside, observed, &memory, t = std::move(t)] {
-      const uint16_t completer = dst == kHost ? kCpuId : kGpuId;
-      if (!inside) {
-        ++counters_.unsupported_read;
-        return respond(dst, src, make_completion(t, completer, rtl::pcie_pkg::StatusUr, byte_count(t), 0, {}));
-      }
-      if (observed) event(EventKind::kMemRdEnd, t.op);
-      complete(src, dst, memory, base, completer, t);
-    }, kModel);
+    later_.at(
+        done,
+        [this, src, dst, base, inside, observed, &memory, t = std::move(t)] {
+          const uint16_t completer = dst == kHost ? kCpuId : kGpuId;
+          if (!inside) {
+            ++counters_.unsupported_read;
+            return respond(dst, src, make_completion(t, completer, rtl::pcie_pkg::StatusUr, byte_count(t), 0, {}));
+          }
+          if (observed) event(EventKind::kMemRdEnd, t.op);
+          complete(src, dst, memory, base, completer, t);
+        },
+        kModel);
   }
 
   static unsigned byte_count(const Tlp& t) {
@@ -456,11 +461,12 @@ void Hub::mmio_write(Initiator who, uint64_t addr, const uint8_t* bytes, unsigne
 void Hub::mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<void(std::vector<uint8_t>)> done) {
   impl_->check_mmio(addr, len);
   const bool gpu = who == Initiator::kGpu;
-  impl_->later_.after(gpu ? impl_->gpu_mmio_ : impl_->host_mmio_,
-                      [i = impl_.get(), who, load = Impl::Load{addr, len, std::move(done), {}}]() mutable {
-                        i->issue(who, std::move(load));
-                      },
-                      Impl::kModel);
+  impl_->later_.after(
+      gpu ? impl_->gpu_mmio_ : impl_->host_mmio_,
+      [i = impl_.get(), who, load = Impl::Load{addr, len, std::move(done), {}}]() mutable {
+        i->issue(who, std::move(load));
+      },
+      Impl::kModel);
 }
 
 }  // namespace rnic::pcie

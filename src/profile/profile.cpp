@@ -23,17 +23,17 @@ const std::vector<std::string> kKinds = {"document", "measured", "datasheet", "a
 const std::vector<std::string> kFields = {"value", "unit", "lo", "hi", "kind", "source"};
 constexpr const char* kSetFile = "--set";
 
-/// What the RTL in this build was Verilated with, and the option of the build that changes it.
+/// What the RTL in this build was Verilated with, and the parameter of the RTL that says so.
 struct Built {
   const char* key;
   uint64_t value;
-  const char* option;
+  const char* parameter;
 };
 constexpr Built kBuilt[] = {
-    {"build.data_width", rtl::rnic_pkg::DataW, "RNICSIM_DATA_WIDTH"},
-    {"build.read_tags", rtl::rnic_pkg::NumTags, "RNICSIM_READ_TAGS"},
-    {"build.qpc_cache_entries", 256, "RNICSIM_QPC_CACHE_ENTRIES"},
-    {"mac.ports", 1, "RNICSIM_MAC_PORTS"},
+    {"build.data_width", rtl::rnic_pkg::DataW, "DataW in rtl/pkg/rnic_pkg.sv"},
+    {"build.read_tags", rtl::rnic_pkg::NumTags, "NumTags in rtl/pkg/rnic_pkg.sv"},
+    {"build.qpc_cache_entries", 256, "QpcEntries of rnic_top"},
+    {"mac.ports", 1, "NumPorts of rnic_top"},
 };
 
 /// Edits (insert, delete, replace) from a to b.
@@ -90,9 +90,8 @@ std::string fault(const KeyInfo& k, double v) {
   if (k.build_key) {
     for (const Built& b : kBuilt) {
       if (k.name != b.key || v == static_cast<double>(b.value)) continue;
-      return fmt::format(
-          "{} asked for, but the RTL in this build has {}; the value is fixed when Verilating: rebuild with -D{}={}",
-          text_of(v), b.value, b.option, text_of(v));
+      return fmt::format("{} asked for, but the RTL in this build has {}; allowed: {} (fixed when Verilating: {})",
+                         text_of(v), b.value, b.value, b.parameter);
     }
     return {};
   }
@@ -107,8 +106,14 @@ std::string fault(const KeyInfo& k, double v) {
   }
   const double steps = k.unit == "ns" ? v * 1000 : v;
   if (std::abs(steps - std::round(steps)) > 1e-6) {
-    const char* what = k.unit == "ns" ? "is finer than 1 ps, the resolution of simulated time" : "is not a whole number";
+    const char* what =
+        k.unit == "ns" ? "is finer than 1 ps, the resolution of simulated time" : "is not a whole number";
     return fmt::format("{} {}; allowed: {}", text_of(v), what, trim_right(allowed(k)));
+  }
+  // A write whose data never fits into the credits would wait for ever. The largest one is of 64 B.
+  if (k.name == "pcie.pd_credits" && v > 0 && v < 4) {
+    return fmt::format("{} credits of 16 B are less than a write of 64 B needs; allowed: 0 (no limit), 4 to {}",
+                       text_of(v), text_of(k.max));
   }
   return {};
 }
@@ -155,6 +160,16 @@ std::string read_file(const fs::path& path) {
 }
 
 unsigned line_of(const toml::source_region& r) { return static_cast<unsigned>(r.begin.line); }
+
+/// With control characters written as \\x1b: for messages of one line.
+std::string shown(std::string_view s) {
+  std::string out;
+  for (const char c : s) {
+    const auto u = static_cast<unsigned char>(c);
+    out += u < 0x20 || u == 0x7f ? fmt::format("\\x{:02x}", u) : std::string(1, c);
+  }
+  return out;
+}
 
 const char* type_name(const toml::node& n) {
   if (n.is_string()) return "a text";
@@ -242,6 +257,7 @@ class ProfileReader {
       const unsigned line = line_of(base->source());
       const auto name = base->value_exact<std::string>();
       if (!name) fail(line, "extends", fmt::format("must be a profile's name or path, not {}", type_name(*base)));
+      one_line(line, "extends", *name);
       profile_ = load(*name, fs::path(file_).parent_path(), chain_, file_, line);
       root.erase("extends");
     }
@@ -259,6 +275,11 @@ class ProfileReader {
     }
   }
 
+  /// Breaks of line and escapes would tear messages, tables and reports apart.
+  void one_line(unsigned line, const char* key, const std::string& text) const {
+    if (shown(text) != text) fail(line, key, "must not hold control characters; '\\' at a line's end joins lines");
+  }
+
   std::string take_text(toml::table& root, const char* key) {
     const auto* node = root.get(key);
     if (!node) fail(0, key, "missing: every profile has one");
@@ -266,6 +287,7 @@ class ProfileReader {
     const unsigned line = line_of(node->source());
     if (!value) fail(line, key, fmt::format("must be a text, not {}", type_name(*node)));
     if (value->empty()) fail(line, key, "is empty");
+    one_line(line, key, *value);
     root.erase(key);
     return *value;
   }
@@ -279,6 +301,7 @@ class ProfileReader {
     for (const auto& e : *list) {
       const auto text = e.value_exact<std::string>();
       if (!text) fail(line_of(e.source()), "targets", fmt::format("must hold texts only, not {}", type_name(e)));
+      one_line(line_of(e.source()), "targets", *text);
       profile_.targets_.push_back(*text);
     }
     root.erase("targets");
@@ -302,7 +325,8 @@ class ProfileReader {
     const bool prefix = std::any_of(schema.begin(), schema.end(), [&](const KeyInfo& k) {
       return k.name.compare(0, name.size() + 1, name + ".") == 0;
     });
-    if (!prefix || !table) fail(line, name, unknown_key(name));
+    if (!prefix) fail(line, shown(name), unknown_key(name));
+    if (!table) fail(line, name, fmt::format("must be a table of keys ([{}]), not {}", name, type_name(node)));
     section(name + ".", *table);
   }
 
@@ -311,8 +335,8 @@ class ProfileReader {
       (void)node;
       if (std::find(kFields.begin(), kFields.end(), field.str()) == kFields.end()) {
         fail(line_of(field.source()), k.name,
-             fmt::format("unknown field '{}'; allowed: {}; the nearest is '{}'", field.str(), fmt::join(kFields, ", "),
-                         nearest(field.str(), kFields)));
+             fmt::format("unknown field '{}'; allowed: {}; the nearest is '{}'", shown(field.str()),
+                         fmt::join(kFields, ", "), nearest(field.str(), kFields)));
       }
     }
     const auto previous = profile_.values_.find(k.name);
@@ -333,7 +357,10 @@ class ProfileReader {
     if (lo) {
       v.lo = number_field(table, k, "lo", line);
       v.hi = number_field(table, k, "hi", line);
-      if (!(v.lo <= v.hi)) fail(line, k.name, fmt::format("lo {} is above hi {}", text_of(v.lo), text_of(v.hi)));
+      for (const auto& [field, x] : {std::make_pair("lo", v.lo), std::make_pair("hi", v.hi)}) {
+        if (!std::isfinite(x)) fail(line, k.name, fmt::format("field '{}' must be a finite number, not {}", field, x));
+      }
+      if (v.lo > v.hi) fail(line, k.name, fmt::format("lo {} is above hi {}", text_of(v.lo), text_of(v.hi)));
     }
     v.kind = text_field(table, k, "kind", line);
     if (std::find(kKinds.begin(), kKinds.end(), v.kind) == kKinds.end()) {
@@ -351,13 +378,16 @@ class ProfileReader {
     if (!node) fail(line, k.name, fmt::format("field '{}' is missing", field));
     const auto value = node->value_exact<std::string>();
     if (!value) fail(line, k.name, fmt::format("field '{}' must be a text, not {}", field, type_name(*node)));
+    if (shown(*value) != *value) fail(line, k.name, fmt::format("field '{}' must not hold control characters", field));
     return *value;
   }
 
   double number_field(const toml::table& t, const KeyInfo& k, const char* field, unsigned line) const {
     const auto* node = t.get(field);
     if (!node) fail(line, k.name, fmt::format("field '{}' is missing; allowed: {}", field, trim_right(allowed(k))));
-    const auto value = node->is_number() ? node->value<double>() : std::nullopt;
+    // Not value<double>(): it has none for whole numbers that no double is equal to.
+    if (const auto* whole = node->as_integer()) return static_cast<double>(whole->get());
+    const auto value = node->value_exact<double>();
     if (!value) {
       fail(line, k.name,
            fmt::format("field '{}' must be a number, not {}; allowed: {}", field, type_name(*node),

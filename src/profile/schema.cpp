@@ -38,7 +38,7 @@ std::vector<KeyInfo> make_schema() {
       ns("pcie.hub_peer_latency", "forwarding between NIC and GPU"),
       ns("pcie.hub_host_latency", "root complex, one way: NIC or GPU to host memory or CPU"),
       number("pcie.ph_credits", "1", 0, 127, "posted header credits; 0 in ph or pd: posted writes have no limit"),
-      number("pcie.pd_credits", "1", 0, 2047, "posted data credits of 16 B; 0 in ph or pd: no limit"),
+      number("pcie.pd_credits", "1", 0, 2047, "posted data credits of 16 B; 0 in ph or pd: no limit, else at least 4"),
       number("pcie.nph_credits", "1", 0, 127, "non-posted header credits; 0: no limit"),
 
       ns("gpu.read_latency", "GPU memory behind its BAR: read request arrived to data ready"),

@@ -29,11 +29,16 @@ struct System::Threads {
 
 const char* to_string(RunEnd end) {
   switch (end) {
-    case RunEnd::kDone: return "done";
-    case RunEnd::kSimTime: return "simulated time limit reached";
-    case RunEnd::kWallTime: return "wall time limit reached";
-    case RunEnd::kHang: return "hang: threads wait for something that can't come any more";
-    case RunEnd::kStopped: return "stopped";
+    case RunEnd::kDone:
+      return "done";
+    case RunEnd::kSimTime:
+      return "simulated time limit reached";
+    case RunEnd::kWallTime:
+      return "wall time limit reached";
+    case RunEnd::kHang:
+      return "hang: threads wait for something that can't come any more";
+    case RunEnd::kStopped:
+      return "stopped";
   }
   return "unknown";
 }
@@ -42,7 +47,8 @@ System::System(const Profile& profile, const SystemOptions& options)
     : profile_(profile), options_(options), threads_(std::make_unique<Threads>()) {
   if (elaborated) {
     throw SimError(
-        "a process can hold one rnic::System only, because SystemC elaborates once: run each simulation in a process of "
+        "a process can hold one rnic::System only, because SystemC elaborates once: run each simulation in a process "
+        "of "
         "its own (rnic's test main does that for tests)");
   }
   elaborated = true;
@@ -124,7 +130,9 @@ RunEnd System::run() {
       break;
     }
     const auto wall = Clock::now();
-    if (options_.max_wall_s > 0 && std::chrono::duration<double>(wall - start).count() > options_.max_wall_s) {
+    const bool over = all_ended() && !sc_core::sc_pending_activity();  // then a late finish is still a finish
+    if (!over && options_.max_wall_s > 0 &&
+        std::chrono::duration<double>(wall - start).count() > options_.max_wall_s) {
       end = RunEnd::kWallTime;
       break;
     }

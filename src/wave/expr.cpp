@@ -120,10 +120,10 @@ struct Function {
   const char* name;
   Op op;
 };
-constexpr Function kFunctions[] = {{"past", Op::kPast},       {"rose", Op::kRose},       {"fell", Op::kFell},
-                                   {"changed", Op::kChanged}, {"stable", Op::kStable},   {"onehot", Op::kOnehot},
-                                   {"onehot0", Op::kOnehot0}, {"isunknown", Op::kIsUnknown},
-                                   {"countones", Op::kCountOnes}};
+constexpr Function kFunctions[] = {
+    {"past", Op::kPast},       {"rose", Op::kRose},           {"fell", Op::kFell},
+    {"changed", Op::kChanged}, {"stable", Op::kStable},       {"onehot", Op::kOnehot},
+    {"onehot0", Op::kOnehot0}, {"isunknown", Op::kIsUnknown}, {"countones", Op::kCountOnes}};
 
 struct Binary {
   const char* text;
@@ -131,13 +131,12 @@ struct Binary {
   int level;  ///< SystemVerilog's order
 };
 // Longer ones first.
-constexpr Binary kBinary[] = {{"||", Op::kLogicalOr, 1}, {"&&", Op::kLogicalAnd, 2}, {"==", Op::kEq, 6},
-                              {"!=", Op::kNe, 6},        {"<=", Op::kLe, 7},         {">=", Op::kGe, 7},
-                              {"<<", Op::kShl, 8},       {">>", Op::kShr, 8},        {"or", Op::kLogicalOr, 1},
-                              {"and", Op::kLogicalAnd, 2}, {"|", Op::kOr, 3},        {"^", Op::kXor, 4},
-                              {"&", Op::kAnd, 5},        {"<", Op::kLt, 7},          {">", Op::kGt, 7},
-                              {"+", Op::kAdd, 9},        {"-", Op::kSub, 9},         {"*", Op::kMul, 10},
-                              {"/", Op::kDiv, 10},       {"%", Op::kMod, 10}};
+constexpr Binary kBinary[] = {
+    {"||", Op::kLogicalOr, 1}, {"&&", Op::kLogicalAnd, 2},  {"==", Op::kEq, 6},  {"!=", Op::kNe, 6},
+    {"<=", Op::kLe, 7},        {">=", Op::kGe, 7},          {"<<", Op::kShl, 8}, {">>", Op::kShr, 8},
+    {"or", Op::kLogicalOr, 1}, {"and", Op::kLogicalAnd, 2}, {"|", Op::kOr, 3},   {"^", Op::kXor, 4},
+    {"&", Op::kAnd, 5},        {"<", Op::kLt, 7},           {">", Op::kGt, 7},   {"+", Op::kAdd, 9},
+    {"-", Op::kSub, 9},        {"*", Op::kMul, 10},         {"/", Op::kDiv, 10}, {"%", Op::kMod, 10}};
 
 bool name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '\\'; }
 bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.'; }
@@ -164,9 +163,9 @@ class Lexer {
         return out;
       }
       const char c = text_[i_];
-      const bool operand =
-          out.empty() || (out.back().kind == Token::kSymbol && out.back().text != ")" && out.back().text != "]") ||
-          (out.back().kind == Token::kName && is_word(out.back()));
+      const bool operand = out.empty() ||
+                           (out.back().kind == Token::kSymbol && out.back().text != ")" && out.back().text != "]") ||
+                           (out.back().kind == Token::kName && is_word(out.back()));
       if (c == '`') {
         const size_t end = text_.find('`', i_ + 1);
         if (end == std::string::npos) place_.fail(i_, "the name that begins with ` has no second `");
@@ -179,8 +178,8 @@ class Lexer {
         t.text = name();
       } else if (std::isdigit(static_cast<unsigned char>(c)) || c == '\'') {
         t.kind = Token::kNumber;
-        while (i_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[i_])) || text_[i_] == '_' ||
-                                     (text_[i_] == '\''))) {
+        while (i_ < text_.size() &&
+               (std::isalnum(static_cast<unsigned char>(text_[i_])) || text_[i_] == '_' || (text_[i_] == '\''))) {
           t.text += text_[i_++];
         }
       } else {
@@ -201,9 +200,7 @@ class Lexer {
     }
   }
 
-  static bool is_word(const Token& t) {
-    return !t.quoted && (t.text == "and" || t.text == "or" || t.text == "not");
-  }
+  static bool is_word(const Token& t) { return !t.quoted && (t.text == "and" || t.text == "or" || t.text == "not"); }
 
  private:
   /// With dots, stars that touch it, and an index that stands before a dot or holds a star.
@@ -241,10 +238,10 @@ struct Expr::Node {
   Op op = Op::kConst;
   uint32_t width = 1;
   int a = -1, b = -1;
-  uint32_t low = 0;      ///< slice
-  unsigned depth = 0;    ///< past
-  unsigned head = 0;     ///< oldest entry of the ring
-  Bits bits;             ///< the result
+  uint32_t low = 0;                  ///< slice
+  unsigned depth = 0;                ///< past
+  unsigned head = 0;                 ///< oldest entry of the ring
+  Bits bits;                         ///< the result
   std::unique_ptr<uint64_t[]> own;   ///< v, then x
   std::unique_ptr<uint64_t[]> ring;  ///< depth entries of the operand, each v then x
 
@@ -374,8 +371,7 @@ class Parser {
 
   uint64_t index() {
     const Token& t = tokens_[i_];
-    if (t.kind != Token::kNumber || t.text.find_first_not_of("0123456789") != std::string::npos ||
-        t.text.size() > 9) {
+    if (t.kind != Token::kNumber || t.text.find_first_not_of("0123456789") != std::string::npos || t.text.size() > 9) {
       place_.fail(t.at, fmt::format("a plain number was expected here, not '{}'", shown()));
     }
     ++i_;
@@ -454,8 +450,8 @@ class Parser {
     Node n;
     n.op = f->op;
     n.a = binary(1);
-    unsigned depth = f->op == Op::kPast || f->op == Op::kRose || f->op == Op::kFell || f->op == Op::kChanged ||
-                     f->op == Op::kStable;
+    unsigned depth =
+        f->op == Op::kPast || f->op == Op::kRose || f->op == Op::kFell || f->op == Op::kChanged || f->op == Op::kStable;
     if (f->op == Op::kPast && symbol(",")) {
       ++i_;
       const size_t at = tokens_[i_].at;
@@ -495,7 +491,8 @@ class Parser {
       }
       const char letter = tick + 1 < s.size() ? s[tick + 1] : ' ';
       base = letter == 'h' ? 16 : letter == 'b' ? 2 : letter == 'd' ? 10 : letter == 'o' ? 8 : 0;
-      if (base == 0 || bits == 0) place_.fail(t.at, fmt::format("'{}' is not a number; write 8'hff, 8'b1 or 8'd1", t.text));
+      if (base == 0 || bits == 0)
+        place_.fail(t.at, fmt::format("'{}' is not a number; write 8'hff, 8'b1 or 8'd1", t.text));
       digits = s.substr(tick + 2);
     } else if (s.size() > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'b')) {
       base = s[1] == 'x' ? 16 : 2;
@@ -716,7 +713,7 @@ Bits Expr::sample() {
       }
       case Op::kLogicalOr: {
         const Truth p = truth(a), q = truth(b);
-        set(p == Truth::kTrue || q == Truth::kTrue      ? Truth::kTrue
+        set(p == Truth::kTrue || q == Truth::kTrue     ? Truth::kTrue
             : p == Truth::kFalse && q == Truth::kFalse ? Truth::kFalse
                                                        : Truth::kUnknown);
         break;

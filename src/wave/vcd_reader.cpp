@@ -32,7 +32,7 @@ class Words {
     }
     size_t stop = at_;
     for (;;) {
-      while (stop < end_ && static_cast<unsigned char>(buffer_[stop]) > ' ') ++stop;
+      while (stop<end_&& static_cast<unsigned char>(buffer_[stop])> ' ') ++stop;
       if (stop < end_) break;
       const size_t length = stop - at_;
       if (!fill(at_)) {
@@ -262,7 +262,8 @@ class VcdReader : public Reader {
   /// Identifier codes are numbers to the base of 94, in all writers seen; 9 characters fit.
   uint64_t key(std::string_view code) const {
     if (code.empty()) words_.fail("the identifier of a variable is missing");
-    if (code.size() > 9) words_.fail("identifier '" + std::string(code.substr(0, 40)) + "' is longer than 9 characters");
+    if (code.size() > 9)
+      words_.fail("identifier '" + std::string(code.substr(0, 40)) + "' is longer than 9 characters");
     uint64_t k = 0;
     for (size_t i = code.size(); i-- > 0;) k = k * 95 + static_cast<uint64_t>(static_cast<unsigned char>(code[i]) - 32);
     return k;

@@ -20,6 +20,15 @@ namespace {
 
 using std::string_view;
 
+/// Names out of a log go into tables, messages and reports: control characters become '?'.
+std::string clean(string_view s) {
+  std::string out(s);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
 constexpr string_view kMark = "NCCL INFO ";
 constexpr unsigned kMaxRanks = 1u << 20;
 
@@ -106,7 +115,7 @@ Prefix read_prefix(string_view s) {
       !number(w.substr(second + 1), tid)) {
     return p;
   }
-  p.host = std::string(w.substr(0, first));
+  p.host = clean(w.substr(0, first));
   p.pid = pid;
   return p;
 }
@@ -188,8 +197,8 @@ class Reader {
       return true;
     }
     const Prefix p = read_prefix(prefix);
-    const std::string key(*comm);
-    const std::string id(value_after(w, "commId").value_or(""));
+    const std::string key = clean(*comm);
+    const std::string id = clean(value_after(w, "commId").value_or(""));
     if (const auto it = latest_.find(Key{p.host, p.pid, key}); it != latest_.end()) {
       const NcclRank& old = log_.ranks[it->second];
       if (start || (old.rank_known && old.comm_id != id)) latest_.erase(it);
@@ -205,7 +214,7 @@ class Reader {
   void record(const Prefix& prefix, string_view name, string_view rest, unsigned line) {
     NcclCall c{};
     c.line = line;
-    c.name = std::string(name);
+    c.name = clean(name);
     c.collective = Collective::kOther;
     for (const Name& n : kNames) {
       if (n.text == name) c.collective = n.collective;
@@ -218,7 +227,7 @@ class Reader {
         return false;
       }
       if (!number(*v, value, base)) {
-        unreadable(line, fmt::format("'{} {}' is not a number that can be", key, *v));
+        unreadable(line, fmt::format("'{} {}' is not a number that can be", key, clean(*v)));
         return false;
       }
       return true;
@@ -237,9 +246,9 @@ class Reader {
     if (close == string_view::npos) return unreadable(line, "the line ends inside '[nranks='");
     n = n.substr(0, close);
     if (!number(n, nranks) || nranks == 0 || nranks > kMaxRanks) {
-      return unreadable(line, fmt::format("'nranks={}' is not a number from 1 to {}", n, kMaxRanks));
+      return unreadable(line, fmt::format("'nranks={}' is not a number from 1 to {}", clean(n), kMaxRanks));
     }
-    c.who = rank_of(prefix, std::string(*comm), nranks);
+    c.who = rank_of(prefix, clean(*comm), nranks);
     if (const auto g = value_after(w, "globalrank")) {  // RCCL
       unsigned r = 0;
       NcclRank& mine = log_.ranks[c.who];

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -59,7 +60,17 @@ class Table {
     if (!has(key)) return;
     const auto v = find(key)->value_exact<std::string>();
     if (!v) fail(key, fmt::format("must be a text, not {}", type_name(*find(key))));
+    // They would break lines of messages and tables; a break of line is for `bytes`.
+    if (std::any_of(v->begin(), v->end(),
+                    [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }))
+      fail(key, "must not hold control characters");
     out = *v;
+  }
+
+  /// A text of one line.
+  void word(const std::string& key, std::string& out) {
+    text(key, out);
+    if (out.find_first_of("\n\t") != std::string::npos) fail(key, "must be one line without tabs");
   }
 
   void boolean(const std::string& key, bool& out) {
@@ -99,34 +110,37 @@ class Table {
   template <class T, size_t N>
   void choice(const std::string& key, T& out, const std::array<std::pair<const char*, T>, N>& choices) {
     if (!has(key)) return;
-    std::string word;
-    text(key, word);
+    std::string given;
+    word(key, given);
     std::vector<std::string> names;
     for (const auto& [name, value] : choices) {
-      if (word == name) {
+      if (given == name) {
         out = value;
         return;
       }
       names.push_back(name);
     }
-    fail(key, fmt::format("'{}' is not known; allowed: {}", word, fmt::join(names, ", ")));
+    fail(key, fmt::format("'{}' is not known; allowed: {}", given, fmt::join(names, ", ")));
   }
 
   /// Index of the element of `list` that the key names.
   template <class List>
   bool reference(const std::string& key, const List& list, const char* what, unsigned& out) {
     if (!has(key)) return false;
-    std::string word;
-    text(key, word);
+    std::string given;
+    word(key, given);
+    constexpr size_t kShown = 20;
     std::vector<std::string> names;
     for (unsigned i = 0; i < list.size(); ++i) {
-      if (list[i].name == word) {
+      if (list[i].name == given) {
         out = i;
         return true;
       }
-      names.push_back(list[i].name);
+      if (names.size() < kShown) names.push_back(list[i].name);
     }
-    fail(key, fmt::format("there is no {} '{}'; there are: {}", what, word, fmt::join(names, ", ")));
+    if (names.empty()) fail(key, fmt::format("there is no {} '{}', and none at all before this one", what, given));
+    fail(key, fmt::format("there is no {} '{}'; there are: {}{}", what, given, fmt::join(names, ", "),
+                          list.size() > kShown ? ", ..." : ""));
   }
 
   const toml::node* raw(const std::string& key) { return has(key) ? find(key) : nullptr; }
@@ -196,10 +210,17 @@ class Reader {
 
   Scenario read() {
     Table top(s_.file, "scenario", root_, nullptr);
-    top.text("title", s_.title);
-    std::string profile;
-    top.text("profile", profile);
-    if (!profile.empty()) s_.profile = profile;
+    top.word("title", s_.title);
+    if (const auto* n = top.raw("profile")) {
+      std::string profile;
+      top.word("profile", profile);
+      if (profile.empty()) top.fail("profile", "is empty: give a built-in profile's name or a path");
+      // As `extends` of a profile: relative to the file that names it.
+      namespace fs = std::filesystem;
+      const bool is_path = profile.find('/') != std::string::npos || fs::path(profile).extension() == ".toml";
+      s_.profile = is_path ? (fs::path(s_.file).parent_path() / profile).string() : profile;
+      s_.profile_line = line_of(*n);
+    }
     top.integer("seed", s_.seed, 0, ~uint64_t{0} >> 1);
     if (const auto* set = top.raw("set")) {
       if (!set->is_array()) top.fail("set", "must be an array of \"key=value\" texts");
@@ -208,6 +229,7 @@ class Reader {
         if (!v) top.fail("set", "must be an array of \"key=value\" texts");
         s_.set.push_back(*v);
       }
+      s_.set_line = line_of(*set);
     }
     if (const auto* d = top.raw("defaults")) {
       if (!d->is_table()) top.fail("defaults", "must be a table with tables of the name of a list: [defaults.op]");
@@ -254,10 +276,9 @@ class Reader {
   template <class List>
   std::string name(Table& t, const List& list, const char* prefix) {
     std::string n = fmt::format("{}{}", prefix, list.size());
-    t.text("name", n);
-    for (const auto& e : list) {
-      if (e.name == n) t.fail("name", fmt::format("'{}' is there already", n));
-    }
+    t.word("name", n);
+    if (n.empty()) t.fail("name", "is empty");
+    if (!names_.insert({prefix, n}).second) t.fail("name", fmt::format("'{}' is there already", n));
     return n;
   }
 
@@ -272,6 +293,7 @@ class Reader {
   void region(Table& t) {
     ScenarioRegion r;
     r.name = name(t, s_.regions, "r");
+    r.line = t.line();
     t.reference("node", s_.nodes, "node", r.node);
     t.choice("space", r.space, kSpaces);
     t.integer("size", r.size, 1, uint64_t{16} << 30);
@@ -282,12 +304,18 @@ class Reader {
   void qp(Table& t) {
     ScenarioQp q;
     q.name = name(t, s_.qps, "q");
+    q.line = t.line();
     t.reference("node", s_.nodes, "node", q.node);
     t.integer("qpn", q.qpn, 0, regs::bar0::kPageCount - 1);
+    for (const auto& other : s_.qps) {
+      if (q.qpn && other.qpn == q.qpn && other.node == q.node)
+        t.fail("qpn", fmt::format("{} is that of queue pair '{}' already", *q.qpn, other.name));
+    }
     t.choice("transport", q.init.type, kTransports);
     t.choice("sq", q.init.where, kPlaces);
     t.integer("log_sq_size", q.init.log_sq_size, 0, 15);
     t.integer("pd", q.init.pd, 0, 0xffffff);
+    q.log_cq_size = std::max(q.log_cq_size, q.init.log_sq_size);
     t.integer("log_cq_size", q.log_cq_size, 0, 22);
     t.integer("mtu", q.path.mtu, 256, 4096);
     static constexpr std::array<unsigned, 5> kMtus{256, 512, 1024, 2048, 4096};
@@ -318,7 +346,8 @@ class Reader {
     t.choice("op", o.opcode, kOps);
     t.integer("size", o.size, 0, kMaxMessage);
     t.integer("count", o.count, 1, 1'000'000'000);
-    t.integer("batch", o.batch, 1, 1u << s_.qps[o.qp].init.log_sq_size);
+    // Each work request may end in a completion, and a completion queue must not run over.
+    t.integer("batch", o.batch, 1, 1u << std::min(s_.qps[o.qp].init.log_sq_size, s_.qps[o.qp].log_cq_size));
     t.number("at_ns", o.at_ns, kMaxNs);
     t.boolean("signaled", o.signaled);
     t.integer("imm", o.imm, 0, kU32);
@@ -412,9 +441,15 @@ class Reader {
     t.integer("cqes", c.cqes, 0, kMax);
     t.integer("cqe_errors", c.cqe_errors, 0, kMax);
     t.integer("errors_logged", c.errors_logged, 0, kMax);
+    if (c.op) {
+      for (const char* key : {"frames", "frame_bytes", "errors_logged", "counters"}) {
+        if (t.has(key))
+          t.fail(key, "is counted for a whole node, not for one operation: give it a [[check]] without 'op'");
+      }
+    }
     if (t.has("status")) {
       std::string status;
-      t.text("status", status);
+      t.word("status", status);
       if (std::find(kStatuses.begin(), kStatuses.end(), status) == kStatuses.end()) {
         t.fail("status", fmt::format("'{}' is not known; allowed: {}", status, fmt::join(kStatuses, ", ")));
       }
@@ -449,6 +484,7 @@ class Reader {
 
   const toml::table& root_;
   std::map<std::string, const toml::table*> defaults_;
+  std::set<std::pair<std::string, std::string>> names_;  ///< kind of entry, name
   Scenario s_;
 };
 

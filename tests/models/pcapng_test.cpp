@@ -236,6 +236,29 @@ TEST(TlpLogTest, Lines) {
   EXPECT_NE(lines[2].find(" | 64 | "), std::string::npos);
 }
 
+// Files depend on what each NIC did and when, not on which NIC was simulated first.
+TEST(TlpLogTest, OrderOfNicsDoesNotShow) {
+  Recorder one;
+  sample::fill(one);
+  const auto fill = [&one](Recorder& r, bool second_first) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned nic = second_first ? 1 - i : i;
+      for (Event e : one.events) e.nic = nic, r.events.push_back(e);
+      for (FrameRecord f : one.frames) f.nic = nic, r.frames.push_back(f);
+      for (RecordedTlp t : one.tlps) t.nic = nic, r.tlps.push_back(t);
+    }
+  };
+  Recorder a, b;
+  fill(a, false);
+  fill(b, true);
+  for (const auto& [name, r] : {std::make_pair("ab", &a), std::make_pair("ba", &b)}) {
+    write_tlp_log(temp(std::string(name) + ".log"), *r);
+    write_pcapng(temp(std::string(name) + ".pcapng"), *r, true);
+  }
+  EXPECT_EQ(sample::read_file(temp("ab.log")), sample::read_file(temp("ba.log")));
+  EXPECT_EQ(sample::read_file(temp("ab.pcapng")), sample::read_file(temp("ba.pcapng")));
+}
+
 /// Output of a command, or nothing when it cannot run.
 std::optional<std::string> output(const std::string& command) {
   FILE* p = popen((command + " 2>/dev/null").c_str(), "r");

@@ -165,7 +165,7 @@ TEST(ProfileTest, UnknownKey) {
   EXPECT_EQ(parse_error(head + "[mac]\nrates = { value = 400 }\n").substr(0, 46),
             "p.toml:5: key 'mac.rates': unknown key; the ne");
   EXPECT_EQ(parse_error(head + "[gpus]\nx = 1\n").substr(0, 36), "p.toml:4: key 'gpus': unknown key; t");
-  EXPECT_EQ(parse_error(head + "gpu = 3\n").substr(0, 35), "p.toml:4: key 'gpu': unknown key; t");
+  EXPECT_EQ(parse_error(head + "gpu = 3\n"), "p.toml:4: key 'gpu': must be a table of keys ([gpu]), not a number");
   EXPECT_EQ(parse_error("colour = 1\n" + head).substr(0, 38), "p.toml:1: key 'colour': unknown key; t");
 }
 
@@ -214,8 +214,35 @@ TEST(ProfileTest, WrongValues) {
   EXPECT_EQ(one("pcie.pd_credits", "1.5", "1"), "1.5 is not a whole number; allowed: 0 to 2047");
   EXPECT_EQ(one("mac.tx_buffer", "4096", "B"), "4096 is out of range; allowed: 9280 to 16777216 B");
   EXPECT_EQ(one("build.data_width", "1024", "1"),
-            "1024 asked for, but the RTL in this build has 512; the value is fixed when Verilating: rebuild with "
-            "-DRNICSIM_DATA_WIDTH=1024");
+            "1024 asked for, but the RTL in this build has 512; allowed: 512 (fixed when Verilating: DataW in "
+            "rtl/pkg/rnic_pkg.sv)");
+  EXPECT_EQ(one("gpu.read_latency", "9223372036854775807", "ns"),
+            "9.223372036854776e+18 is out of range; allowed: 0 to 1000000 ns");
+  for (const char* few : {"1", "3"}) {
+    EXPECT_EQ(
+        one("pcie.pd_credits", few, "1"),
+        std::string(few) + " credits of 16 B are less than a write of 64 B needs; allowed: 0 (no limit), 4 to 2047");
+  }
+}
+
+// Ranges are finite, and texts that stand in tables and messages are one line.
+TEST(ProfileTest, RangesAndTextsThatCanBeShown) {
+  const std::string head = "name = \"t\"\ndescription = \"d\"\nextends = \"seed-400g\"\n";
+  const auto key = [&](const std::string& fields) {
+    return parse_error(head + "[gpu]\nread_latency = { value = 7, unit = \"ns\", kind = \"assumed\", " + fields +
+                       " }\n");
+  };
+  const std::string place = "p.toml:5: key 'gpu.read_latency': ";
+  EXPECT_EQ(key("source = \"s\", lo = -inf, hi = inf"), place + "field 'lo' must be a finite number, not -inf");
+  EXPECT_EQ(key("source = \"s\", lo = 1, hi = nan"), place + "field 'hi' must be a finite number, not nan");
+  EXPECT_EQ(key("source = \"a\\nb\""), place + "field 'source' must not hold control characters");
+  for (const char* first :
+       {"name = \"a\\u001b[31m\"\n", "name = \"a\\nb\"\n", "extends = \"a\\u0000b\"\nname = \"t\"\n"}) {
+    EXPECT_NE(parse_error(std::string(first) + "description = \"d\"\n").find("must not hold control characters"),
+              std::string::npos)
+        << first;
+  }
+  EXPECT_EQ(parse_error(head + "\"gpu\\u001b\" = 1\n").substr(0, 32), "p.toml:4: key 'gpu\\x1b': unknown");
 }
 
 // A key that no profile of the chain sets is an error that says what it means.

@@ -76,8 +76,110 @@ class Usage(Base):
             (("run", scenario("faults"), "--nccl-log", LOG), "excludes"),
             (("regs", "--bar", "3"), "--bar"),
             (("regs", "no_such_register"), "no_such_register"),
+            (("stages", "--seed", "-1"), "--seed"),
+            (("stages", "--seed", "18446744073709551616"), "18446744073709551616"),
+            (("stages", "--max-wall", "nan"), "--max-wall"),
+            (("profile", "show", "--json", "--toml"), "excludes"),
+            (("stages", "--set", "pcie.pd_credits=3"), "4 to 2047"),
+            (("run", "--nccl-log", LOG, "--max-bytes", "-1"), "--max-bytes"),
+            (("run", "--nccl-log", LOG, "--max-bytes", "99999999999G"), "--max-bytes"),
+            (("run", "--nccl-log", LOG, "--junit", "x.xml"), "--junit"),
         ):
             self.assertIn(part, self.bad(2, *args), args)
+
+
+class Hostile(Base):
+    """What others wrote: names and files may hold anything, and never break output, files or the status."""
+
+    def scenario(self, text):
+        return self.temporary(text, ".toml")
+
+    def refused(self, text, *parts):
+        path = self.scenario(text)
+        r = run("run", path, "--json")
+        self.assertEqual(r.returncode, 2, r.stderr)
+        self.assertEqual(r.stdout, "")
+        self.assertEqual(len(r.stderr.splitlines()), 1, r.stderr)
+        for part in (path, *parts):
+            self.assertIn(part, r.stderr)
+
+    def test_queue_pair_without_work(self):
+        """A queue pair that no operation uses is no obstacle; names that become one for SystemC neither."""
+        path = self.scenario('[[region]]\n[[qp]]\n[[qp]]\nname = "setup"\n[[qp]]\nname = "a b"\n[[qp]]\nname = "a_b"\n'
+                             '[[op]]\n[[fault]]\nname = "a.b"\nkind = "mmio"\n')
+        self.assertEqual(self.json("run", path)["operations"][0]["sent"], 1)
+
+    def test_given_numbers_are_not_free(self):
+        """A queue pair's number that the scenario gives is not handed out to another one before."""
+        path = self.scenario('[[region]]\n[[qp]]\n[[qp]]\nqpn = 1\n[[op]]\nqp = "q0"\n[[op]]\nqp = "q1"\n')
+        self.assertEqual([o["sent"] for o in self.json("run", path)["operations"]], [1, 1])
+
+    def test_small_completion_queue(self):
+        """No more work is posted than a completion queue has room for."""
+        path = self.scenario("[[region]]\n[[qp]]\nlog_cq_size = 1\nlog_sq_size = 8\n[[op]]\ncount = 50\n")
+        self.assertEqual(self.json("run", path)["operations"][0]["cqes"], 50)
+
+    def test_what_the_driver_refuses_names_its_line(self):
+        """Rings that do not fit, too many queue pairs, a profile's error: file, line and key; nothing on stdout."""
+        self.refused("[[region]]\n" + "[[qp]]\nlog_sq_size = 15\n" * 200 + "[[op]]\n", "key 'qp q", "device memory is full")
+        self.refused("[[region]]\n" + "[[qp]]\nlog_sq_size = 0\n" * 1025 + "[[op]]\n", "key 'qp q", "in use")
+        self.refused('set = ["gpu.read_latenci=1"]\n[[region]]\n[[qp]]\n[[op]]\n', ":1: key 'scenario.set'",
+                     "gpu.read_latency")
+        self.refused('\nprofile = "nope"\n[[region]]\n[[qp]]\n[[op]]\n', ":2: key 'scenario.profile'", "nope")
+
+    def test_names_in_files(self):
+        """Markup and characters that XML can't hold stay text in report.html and JUnit."""
+        path = self.scenario('title = "<script>\\uFFFE"\n[[region]]\n[[qp]]\n[[op]]\nname = "</td><script>"\n'
+                             '[[check]]\nname = "<b>&\\uFFFF"\ncqes = 2\n')
+        d, junit = self.directory(), self.temporary("")
+        self.bad(1, "run", path, "-o", d, "--junit", junit)
+        suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+        self.assertEqual(suite.attrib["failures"], "1")
+        with open(os.path.join(d, "report.html"), encoding="utf-8") as f:
+            self.assertNotIn("<script", f.read())
+
+    def test_bytes_that_are_no_text(self):
+        """Hosts, operations and file names need not be UTF-8: JSON and the report are, and messages are one line."""
+        line = "h\udcff0:10:10 [0] NCCL INFO All\x1b[31m: opCount 0 count 4 datatype 7 op 0 root 0 comm 0x1 [nranks=2]\n"
+        path = self.temporary(line.encode("utf-8", "surrogateescape"), "\udcff.log")
+        d = self.directory()
+        j = self.json("run", "--nccl-log", path, "-o", d)
+        self.assertEqual(j["calls"][0]["operation"], "All?[31m")
+        with open(os.path.join(d, "result.json"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f), j)
+
+    def test_full_disk(self):
+        """Output that could not be written is not success."""
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for args in (("stages",), ("stages", "--json"), ("profile", "list"), ("version",)):
+                r = subprocess.run([PROGRAM, *args], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+                self.assertNotEqual(r.returncode, 0, args)
+                self.assertIn("rnicsim: error", r.stderr)
+
+    def test_directory_of_an_earlier_run(self):
+        """A run directory holds files of one run only."""
+        d = self.directory()
+        self.good("stages", "-o", d)
+        self.good("stages", "-o", d, "--trace", "none")
+        self.assertFalse([f for f in os.listdir(d) if f.startswith("wave")])
+        self.bad(3, "stages", "-o", d, "--max-sim-time", "1us")
+        self.assertTrue(os.path.exists(os.path.join(d, "profile.toml")))
+
+    def test_unfinished_run_in_junit(self):
+        """A run that hit a limit is an error in JUnit, whatever its checks say."""
+        path = self.scenario("[[region]]\n[[qp]]\n[[op]]\nat_ns = 1e9\n[[check]]\ncqe_errors = 0\n")
+        junit = self.temporary("")
+        self.bad(3, "run", path, "--max-sim-time", "100us", "--junit", junit)
+        self.assertEqual(xml.etree.ElementTree.parse(junit).getroot().find("testsuite").attrib["errors"], "1")
+
+    def test_sigterm_ends_the_second_profile_too(self):
+        """A signal to the command reaches the run of --vs: nothing goes on in the background."""
+        with subprocess.Popen([PROGRAM, "stages", "--repeat", "100000", "--vs", "gen4-200g"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as p:
+            time.sleep(2)
+            p.send_signal(signal.SIGTERM)
+            _, err = p.communicate(timeout=60)  # ends when the child has closed its stderr, too
+        self.assertEqual(p.returncode, 130, err)
 
 
 class Tables(Base):

@@ -184,6 +184,39 @@ TEST(ScenarioTest, Checks) {
   EXPECT_TRUE(names(error_of(kSmall + "[[check]]\nstatus = \"fine\"\n"), {"check[0].status", "'fine'", "success"}));
 }
 
+// What a node counts is not asked of one operation.
+TEST(ScenarioTest, NodeCountsAreNotOfAnOperation) {
+  const std::string check = kSmall + "name = \"o\"\n[[check]]\nop = \"o\"\n";
+  for (const char* key : {"frames = 1", "frame_bytes = 1", "errors_logged = 1", "counters = { cqe_ok = 1 }"}) {
+    EXPECT_TRUE(names(error_of(check + key + "\n"), {"s.toml:10", "whole node", "without 'op'"})) << key;
+  }
+  EXPECT_EQ(parse_scenario(check + "cqes = 1\n", "s.toml").checks[0].cqes, 1u);
+}
+
+// Names are something, once each, and one line.
+TEST(ScenarioTest, NamesCanBeShown) {
+  EXPECT_TRUE(names(error_of(kSmall + "name = \"\"\n"), {"s.toml:7", "op[0].name", "empty"}));
+  EXPECT_TRUE(names(error_of(kSmall + "name = \"a\\nb\"\n"), {"op[0].name", "one line"}));
+  EXPECT_TRUE(names(error_of(kSmall + "name = \"a\\u001bb\"\n"), {"op[0].name", "control characters"}));
+  EXPECT_TRUE(names(error_of("profile = \"a\\u0000b\"\n" + kSmall), {"s.toml:1", "scenario.profile"}));
+  EXPECT_TRUE(names(error_of("profile = \"\"\n" + kSmall), {"s.toml:1", "scenario.profile", "empty"}));
+}
+
+// Numbers of queue pairs are unique on a node; completion queues have room for what their ring may hold.
+TEST(ScenarioTest, QueuePairsThatCanBe) {
+  const std::string two = "[[region]]\n[[qp]]\nqpn = 5\n[[qp]]\nname = \"b\"\nqpn = 5\n[[op]]\n";
+  EXPECT_TRUE(names(error_of(two), {"s.toml:6", "qp[1].qpn", "'q0'"}));
+  EXPECT_EQ(parse_scenario("[[region]]\n[[qp]]\nlog_sq_size = 12\n[[op]]\n", "s.toml").qps[0].log_cq_size, 12u);
+  EXPECT_TRUE(names(error_of("[[region]]\n[[qp]]\nlog_cq_size = 1\n[[op]]\nbatch = 4\n"), {"op[0].batch", "1 to 2"}));
+}
+
+// A profile's path is relative to the scenario, as `extends` is to the profile.
+TEST(ScenarioTest, ProfileBesideTheScenario) {
+  EXPECT_EQ(parse_scenario("profile = \"mine.toml\"\n" + kSmall, "a/b/s.toml").profile, "a/b/mine.toml");
+  EXPECT_EQ(parse_scenario("profile = \"/x/mine.toml\"\n" + kSmall, "a/b/s.toml").profile, "/x/mine.toml");
+  EXPECT_EQ(parse_scenario("profile = \"gen4-200g\"\n" + kSmall, "a/b/s.toml").profile, "gen4-200g");
+}
+
 // The examples can be read.
 TEST(ScenarioTest, Examples) {
   for (const char* name : {"two_queues", "faults", "failing_check"}) {

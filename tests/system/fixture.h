@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace rnic::test {
 class SystemTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kPd = 1;
-  static constexpr uint64_t kVa = 0x7f00'0000'0000;      ///< of the local buffer
+  static constexpr uint64_t kVa = 0x7f00'0000'0000;  ///< of the local buffer
   static constexpr uint64_t kRemoteVa = 0x7e00'1234'5678;
   static constexpr uint32_t kRemoteKey = 0x00101234;
 

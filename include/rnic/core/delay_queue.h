@@ -13,10 +13,10 @@ namespace rnic {
 
 /// One pending wake at a time, whatever the number of entries. Entries of the same instant run in the order given.
 ///
-/// A clock process may hold the queues of its node and run their entries itself, ahead of the kernel, as long as nothing
-/// else in the simulation happens before them: that spares the kernel a wake for each. Such an entry sees its own time
-/// in now(), which is where models take their time from. Entries that reach outside the models (threads, users'
-/// callbacks) are kExact and always run at their kernel time.
+/// A clock process may hold the queues of its node and run their entries itself, ahead of the kernel, as long as
+/// nothing else in the simulation happens before them: that spares the kernel a wake for each. Such an entry sees its
+/// own time in now(), which is where models take their time from. Entries that reach outside the models (threads,
+/// users' callbacks) are kExact and always run at their kernel time.
 class DelayQueue : public sc_core::sc_module {
  public:
   enum class Kind : uint8_t { kModel, kExact };
@@ -53,7 +53,7 @@ class DelayQueue : public sc_core::sc_module {
     bool operator<(const Key& o) const { return ps > o.ps || (ps == o.ps && order > o.order); }
   };
   void run();
-  static thread_local uint64_t current_ps_;
+  static inline thread_local uint64_t current_ps_ = kNone;
   std::priority_queue<Key> heap_;
   std::vector<std::function<void()>> slots_;
   std::vector<uint32_t> free_;

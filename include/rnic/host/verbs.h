@@ -2,8 +2,8 @@
 // The driver of one NIC, in the shape of libibverbs. Nothing here is free of simulated time: every call that touches
 // the NIC goes over PCIe as TLPs, and must be made from a SystemC thread (System::spawn).
 //
-// Not copied from verbs: send queues have a place (`device` or `bf`), buffers live in host or GPU memory by name, and the
-// CPU or the GPU can be the one who posts.
+// Not copied from verbs: send queues have a place (`device` or `bf`), buffers live in host or GPU memory by name, and
+// the CPU or the GPU can be the one who posts.
 #pragma once
 
 #include <array>
@@ -34,7 +34,12 @@ enum class SqWhere : uint8_t {
 };
 enum class WrOpcode : uint8_t { kRdmaWrite, kRdmaWriteImm, kSend, kSendImm };
 enum class WcStatus : uint8_t {  ///< numbers of ibv_wc_status
-  kSuccess = 0, kLocLenErr = 1, kLocQpOpErr = 2, kLocProtErr = 4, kWrFlushErr = 5, kGeneralErr = 21,
+  kSuccess = 0,
+  kLocLenErr = 1,
+  kLocQpOpErr = 2,
+  kLocProtErr = 4,
+  kWrFlushErr = 5,
+  kGeneralErr = 21,
 };
 const char* to_string(WcStatus s);   ///< as ibv_wc_status_str: "local protection error"
 const char* to_string(WrOpcode op);  ///< "RDMA_WRITE", "RDMA_WRITE_IMM", "SEND", "SEND_IMM"
@@ -52,8 +57,8 @@ struct Mr {
 struct Cq {
   uint32_t cqn;
   unsigned log_size;
-  uint64_t ring;   ///< bus address
-  uint32_t ci = 0; ///< consumer index
+  uint64_t ring;    ///< bus address
+  uint32_t ci = 0;  ///< consumer index
 };
 
 struct QpInit {
@@ -91,9 +96,9 @@ struct Qp {
   uint32_t qpn;
   QpInit init;
   Cq* cq;
-  uint64_t ring;    ///< offset in device memory
-  uint16_t pi = 0;  ///< producer index, in 64 B blocks
-  uint16_t ci = 0;  ///< first block that no completion taken from the CQ has covered
+  uint64_t ring;               ///< offset in device memory
+  uint16_t pi = 0;             ///< producer index, in 64 B blocks
+  uint16_t ci = 0;             ///< first block that no completion taken from the CQ has covered
   std::vector<Posted> posted;  ///< by index modulo the ring's size
   bool posting = false;        ///< a thread is in post_send
   sc_core::sc_event posting_ended;
@@ -109,8 +114,8 @@ struct SendWr {
   bool signaled = true;
   bool solicited = false;
   uint32_t imm = 0;
-  uint64_t addr = 0;     ///< local; one data segment
-  uint64_t length = 0;   ///< bytes, 0 .. 2 GiB
+  uint64_t addr = 0;    ///< local; one data segment
+  uint64_t length = 0;  ///< bytes, 0 .. 2 GiB
   uint32_t lkey = 0;
   uint64_t remote_addr = 0;
   uint32_t rkey = 0;
@@ -139,11 +144,11 @@ class Context {
   void enumerate();
   uint64_t bar(unsigned n) const { return bar_[n]; }
 
-  // Errors: what a caller got wrong is an InputError, thrown before anything has been changed. A NIC that does not answer
-  // is a SimError. CQs and QPs live as long as the Context; there is no destroying them.
+  // Errors: what a caller got wrong is an InputError, thrown before anything has been changed. A NIC that does not
+  // answer is a SimError. CQs and QPs live as long as the Context; there is no destroying them.
 
-  /// Memory for buffers: returns the offset in its space (bump allocator, 4 KiB aligned). Untimed. InputError when it is
-  /// used up.
+  /// Memory for buffers: returns the offset in its space (bump allocator, 4 KiB aligned). Untimed. InputError when it
+  /// is used up.
   uint64_t alloc(Space space, uint64_t length);
   /// Registers bytes [offset, offset + length) of a space under virtual address va. The range is not checked: a region
   /// beyond the end of its memory can be registered, and using it fails as it would on PCIe. InputError when all 65535
@@ -173,8 +178,8 @@ class Context {
   void post_send(Qp* qp, const SendWr& wr, pcie::Initiator who = pcie::Initiator::kCpu) {
     post_send(qp, std::vector<SendWr>{wr}, who);
   }
-  /// One raw WQE (64 B, or 128 B for bf) into the ring at the producer index, without any check, that for room included;
-  /// no doorbell.
+  /// One raw WQE (64 B, or 128 B for bf) into the ring at the producer index, without any check, that for room
+  /// included; no doorbell.
   void write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe);
   /// A bare doorbell with any value, for any page.
   void ring_doorbell(uint32_t qpn, uint32_t value, pcie::Initiator who = pcie::Initiator::kCpu);

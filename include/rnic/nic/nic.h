@@ -4,8 +4,8 @@
 //
 // Time. Edge n of the core clock lies at phase + n * period. Whatever arrives at a pin at time t is seen by the first
 // edge strictly after t. A handshake happens at the edge before which valid and ready were both high, and carries that
-// edge's time. While the RTL is idle and nothing waits at its pins the clock is stopped; edge numbers go on as if it had
-// run. See docs/time.md.
+// edge's time. While the RTL is idle and nothing waits at its pins the clock is stopped; edge numbers go on as if it
+// had run. See docs/time.md.
 #pragma once
 
 #include <functional>
@@ -23,20 +23,20 @@
 namespace rnic {
 
 struct TraceOptions {
-  std::string path;         ///< FST file; empty: no waveform
-  uint64_t from_ps = 0;     ///< first and last instant written
+  std::string path;      ///< FST file; empty: no waveform
+  uint64_t from_ps = 0;  ///< first and last instant written
   uint64_t to_ps = ~uint64_t{0};
 };
 
 struct NicOptions {
   unsigned id = 0;
-  uint64_t phase_ps = 0;      ///< time of edge 0
+  uint64_t phase_ps = 0;  ///< time of edge 0
   bool skip_idle = true;
   TraceOptions trace;
-  bool randomize = false;     ///< unreset registers start with values from `seed` instead of zeros
+  bool randomize = false;  ///< unreset registers start with values from `seed` instead of zeros
   uint64_t seed = 1;
-  /// Called once an edge while the clock runs, with the values that go in; for recording a stimulus.
-  std::string record_path;    ///< if not empty: every input of every edge, for the benchmark's bare model
+  std::string
+      record_path;  ///< if not empty: every input of every edge is written there, for the benchmark's bare model
 };
 
 class Nic : public sc_core::sc_module, public pcie::TlpTarget {

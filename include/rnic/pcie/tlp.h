@@ -23,9 +23,7 @@ struct Tlp {
   bool is_mem_write() const { return (fmt_type() & 0xdf) == 0x40; }
   bool is_completion() const { return (fmt_type() & 0xbf) == 0x0a; }
   unsigned length_dw() const { return (hdr[0] & 0x3ff) ? hdr[0] & 0x3ff : 1024; }
-  uint16_t requester_id() const {
-    return static_cast<uint16_t>(is_completion() ? hdr[2] >> 16 : hdr[1] >> 16);
-  }
+  uint16_t requester_id() const { return static_cast<uint16_t>(is_completion() ? hdr[2] >> 16 : hdr[1] >> 16); }
   unsigned tag() const {
     const uint32_t low = is_completion() ? (hdr[2] >> 8) & 0xff : (hdr[1] >> 8) & 0xff;
     return low | ((hdr[0] >> 19) & 1) << 8 | ((hdr[0] >> 23) & 1) << 9;
@@ -33,9 +31,7 @@ struct Tlp {
   unsigned first_be() const { return hdr[1] & 15; }
   unsigned last_be() const { return (hdr[1] >> 4) & 15; }
   /// DW-aligned address of a memory request.
-  uint64_t address() const {
-    return four_dw() ? uint64_t{hdr[2]} << 32 | (hdr[3] & ~3u) : uint64_t{hdr[2] & ~3u};
-  }
+  uint64_t address() const { return four_dw() ? uint64_t{hdr[2]} << 32 | (hdr[3] & ~3u) : uint64_t{hdr[2] & ~3u}; }
   /// Bytes on the link with framing and data-link layer: header + payload + 4 (STP) + 4 (LCRC).
   size_t wire_bytes() const { return (four_dw() ? 16 : 12) + data.size() + 8; }
   /// Header and payload as on the link, DW by DW big-endian header, then payload.

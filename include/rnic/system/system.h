@@ -21,13 +21,13 @@ struct SystemOptions {
   unsigned nodes = 1;
   uint64_t seed = 1;
   bool skip_idle = true;
-  bool randomize = false;                ///< random initial register values from the seed
-  std::vector<uint64_t> phases_ps;       ///< of each node's core clock; missing ones: 0
-  std::vector<TraceOptions> traces;      ///< of each node
-  std::string record_path;               ///< stimulus of node 0
+  bool randomize = false;            ///< random initial register values from the seed
+  std::vector<uint64_t> phases_ps;   ///< of each node's core clock; missing ones: 0
+  std::vector<TraceOptions> traces;  ///< of each node
+  std::string record_path;           ///< stimulus of node 0
   Time max_sim_time = sc_core::sc_time(1, sc_core::SC_SEC);
-  double max_wall_s = 0;                 ///< 0: no limit
-  bool progress = false;                 ///< progress line on stderr
+  double max_wall_s = 0;  ///< 0: no limit
+  bool progress = false;  ///< progress line on stderr
 };
 
 struct Node {
@@ -57,11 +57,11 @@ class System {
 
   /// A thread of the simulated world. Exceptions end the run and come out of run().
   void spawn(const std::string& name, std::function<void()> body);
-  /// Runs until all threads have ended and everything is idle, or a limit. Callable once (SimError). Exceptions of threads
-  /// come out as they are; those of models and failed assertions of the RTL as sc_report. Waveforms are closed at the end,
-  /// whatever it is.
+  /// Runs until all threads have ended and everything is idle, or a limit. Callable once (SimError). Exceptions of
+  /// threads come out as they are; those of models and failed assertions of the RTL as sc_report. Waveforms are closed
+  /// at the end, whatever it is.
   RunEnd run();
-  /// Asks run() to end at the next opportunity; safe in a signal handler.
+  /// Asks run() to end: it looks every 10 us of simulated time. Safe in a signal handler.
   static void request_stop();
   /// Closes all waveforms.
   void close();

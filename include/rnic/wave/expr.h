@@ -67,6 +67,8 @@ class Expr {
   unsigned settle() const { return settle_; }
   const std::vector<uint32_t>& slots() const { return slots_; }
   const std::string& text() const { return text_; }
+  /// What text() shall say: globs replaced by what they stand for.
+  void set_text(std::string text) { text_ = std::move(text); }
 
  private:
   friend class Parser;

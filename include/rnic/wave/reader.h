@@ -65,8 +65,8 @@ namespace detail {
 std::unique_ptr<Reader> open_fst(const std::string& path);
 std::unique_ptr<Reader> open_vcd(const std::string& path);
 
-/// Splits "name [7:0]" (with or without the space) into name and range; an index alone, "name [3]", stays in the name as
-/// "name[3]" when the variable has one bit.
+/// Splits "name [7:0]" (with or without the space) into name and range; an index alone, "name [3]", stays in the name
+/// as "name[3]" when the variable has one bit.
 void set_name(Signal& signal, const std::string& scope, std::string text);
 
 /// Keeps what comes before the range and hands it on at the range's start.

@@ -22,6 +22,7 @@ struct ScenarioNode {
 
 struct ScenarioRegion {
   std::string name;
+  unsigned line = 0;
   unsigned node = 0;
   host::Space space = host::Space::kGpu;
   uint64_t size = 4096;
@@ -30,11 +31,12 @@ struct ScenarioRegion {
 
 struct ScenarioQp {
   std::string name;
+  unsigned line = 0;
   unsigned node = 0;
   std::optional<uint32_t> qpn;
   host::QpInit init;
   host::QpPath path;
-  unsigned log_cq_size = 8;
+  unsigned log_cq_size = 8;  ///< without the key, at least log_sq_size
 };
 
 /// `count` equal messages of one queue pair.
@@ -96,8 +98,10 @@ struct ScenarioCheck {
 
 struct Scenario {
   std::string file, title;
-  std::optional<std::string> profile;
+  std::optional<std::string> profile;  ///< a path is made relative to the scenario's folder
+  unsigned profile_line = 0;
   std::vector<std::string> set;  ///< "key=value", as --set
+  unsigned set_line = 0;
   std::optional<uint64_t> seed;
   std::vector<ScenarioNode> nodes;
   std::vector<ScenarioRegion> regions;

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rules for the whole NIC pass on a run of `rnicsim stages`, and a slower memory breaks the DMA read's budget.
+function(run status)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE got OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT got EQUAL status)
+    message(FATAL_ERROR "exit status ${got}, expected ${status}: ${ARGN}\n${out}\n${err}")
+  endif()
+  set(out "${out}${err}" PARENT_SCOPE)
+endfunction()
+function(expect what)
+  string(FIND "${out}" "${what}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "not in the output: ${what}\n${out}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${DIR})
+run(0 ${RNICSIM} stages --trace full -o ${DIR}/good)
+run(0 ${RNICSIM} wavecheck ${RULES} ${DIR}/good/wave.fst --junit ${DIR}/good.xml --html ${DIR}/good.html)
+file(READ ${DIR}/good.xml out)
+expect("failures=\"0\" errors=\"0\"")
+
+run(0 ${RNICSIM} stages --trace full -o ${DIR}/slow --set gpu.read_latency=101)
+run(1 ${RNICSIM} wavecheck ${RULES} ${DIR}/slow/wave.fst --junit ${DIR}/slow.xml --html ${DIR}/slow.html)
+expect("FAILED     response     F5: DMA read takes at most 200 ns")
+expect("again:  ")
+file(READ ${DIR}/slow.xml out)
+expect("<failure message=\"no TOP.probe_o.rd_done within 200.000 ns of TOP.probe_o.wqe")
+file(READ ${DIR}/slow.html out)
+expect("<svg")
+
+run(2 ${RNICSIM} wavecheck ${RULES} ${RULES})
+expect("is no waveform")
