@@ -2,7 +2,6 @@
 #include <Vrnic_top.h>
 #include <verilated.h>
 
-
 #include "nic/record.h"
 #include "replay.h"
 #include "rnic/rtl/ports.h"

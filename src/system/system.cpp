@@ -131,8 +131,7 @@ RunEnd System::run() {
     }
     const auto wall = Clock::now();
     const bool over = all_ended() && !sc_core::sc_pending_activity();  // then a late finish is still a finish
-    if (!over && options_.max_wall_s > 0 &&
-        std::chrono::duration<double>(wall - start).count() > options_.max_wall_s) {
+    if (!over && options_.max_wall_s > 0 && std::chrono::duration<double>(wall - start).count() > options_.max_wall_s) {
       end = RunEnd::kWallTime;
       break;
     }

@@ -26,7 +26,7 @@ class Bench {
 
  public:
   explicit Bench(uint64_t seed = 1) : rng(seed) {
-      top = std::make_unique<Top>(&context_);
+    top = std::make_unique<Top>(&context_);
     top->clk_i = 0;
     top->rst_ni = 0;
     top->eval();
@@ -41,8 +41,8 @@ class Bench {
 #if VM_COVERAGE
     if (const char* dir = std::getenv("RNICSIM_COVERAGE_DIR")) {
       static unsigned count = 0;
-      context_.coveragep()->write((std::string(dir) + "/" + std::to_string(getpid()) + "-bench" +
-                                   std::to_string(count++) + ".dat").c_str());
+      context_.coveragep()->write(
+          (std::string(dir) + "/" + std::to_string(getpid()) + "-bench" + std::to_string(count++) + ".dat").c_str());
     }
 #endif
     top.reset();

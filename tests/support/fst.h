@@ -2,8 +2,8 @@
 // Reads signals of an FST file with the reader that Verilator ships (its copy of fstapi, linked with its runtime).
 #pragma once
 
-#include <gtkwave/fstapi.h>
 #include <gtest/gtest.h>
+#include <gtkwave/fstapi.h>
 
 #include <cstdint>
 #include <functional>

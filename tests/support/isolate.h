@@ -49,7 +49,8 @@ inline std::string isolated(const std::function<std::string()>& body) {
   close(fds[0]);
   int status = 0;
   waitpid(pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) ADD_FAILURE() << "the isolated simulation failed, status " << status;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    ADD_FAILURE() << "the isolated simulation failed, status " << status;
   return out;
 }
 

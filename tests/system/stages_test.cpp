@@ -50,12 +50,9 @@ class StagesTest : public SystemTest {
   static json summary(const StageTable& t) {
     json j;
     for (const auto& s : t.stages) {
-      j[s.name] = {{"start", s.start_ps - t.t0_ps},
-                   {"end", s.end_ps - t.t0_ps},
-                   {"rtl", s.share_ps(Share::kRtl)},
-                   {"align", s.share_ps(Share::kAlign)},
-                   {"model", s.share_ps(Share::kModel)},
-                   {"link", s.share_ps(Share::kLink)}};
+      j[s.name] = {{"start", s.start_ps - t.t0_ps},      {"end", s.end_ps - t.t0_ps},
+                   {"rtl", s.share_ps(Share::kRtl)},     {"align", s.share_ps(Share::kAlign)},
+                   {"model", s.share_ps(Share::kModel)}, {"link", s.share_ps(Share::kLink)}};
     }
     j["first_bit"] = t.first_bit_ps - t.t0_ps;
     j["last_bit"] = t.last_bit_ps - t.t0_ps;
@@ -110,7 +107,9 @@ TEST_F(StagesTest, GpuLatencyMovesTheDmaRowAlone) {
   slower.sets = {fmt::format("gpu.read_latency={}", base + 13)};
   const json a = isolated_run({}), b = isolated_run(slower);
   for (const char* stage : {"WQE fetch", "DMA read", "packetize", "MAC TX", "CQE write"}) {
-    const auto length = [&](const json& j) { return j[stage]["end"].get<int64_t>() - j[stage]["start"].get<int64_t>(); };
+    const auto length = [&](const json& j) {
+      return j[stage]["end"].get<int64_t>() - j[stage]["start"].get<int64_t>();
+    };
     EXPECT_EQ(length(b) - length(a), std::string(stage) == "DMA read" ? 13'000 : 0) << stage;
   }
   EXPECT_EQ(b["first_bit"].get<int64_t>() - a["first_bit"].get<int64_t>(), 13'000);
@@ -175,13 +174,13 @@ TEST_F(StagesTest, WaveformShowsTheSameInstants) {
   const StageTable table = measure(r);
   (void)table;
   FstFile fst(path);
-  const std::map<EventKind, std::string> pulses = {
-      {EventKind::kDb, "db"},   {EventKind::kWqe, "wqe"}, {EventKind::kRdIssue, "rd"}, {EventKind::kRdDone, "rd_done"},
-      {EventKind::kMac, "mac"}, {EventKind::kCqeIssue, "cqe"}};
+  const std::map<EventKind, std::string> pulses = {{EventKind::kDb, "db"},      {EventKind::kWqe, "wqe"},
+                                                   {EventKind::kRdIssue, "rd"}, {EventKind::kRdDone, "rd_done"},
+                                                   {EventKind::kMac, "mac"},    {EventKind::kCqeIssue, "cqe"}};
   const std::map<EventKind, std::string> toggles = {
-      {EventKind::kDbStore, "db_store"},       {EventKind::kDbPins, "db_pins"},
+      {EventKind::kDbStore, "db_store"},        {EventKind::kDbPins, "db_pins"},
       {EventKind::kMemRdStart, "mem_rd_start"}, {EventKind::kMemRdEnd, "mem_rd_end"},
-      {EventKind::kWireFirst, "wire_first"},   {EventKind::kWireLast, "wire_last"},
+      {EventKind::kWireFirst, "wire_first"},    {EventKind::kWireLast, "wire_last"},
       {EventKind::kCqeVisible, "cqe_visible"}};
   std::vector<std::string> names = {"TOP.clk_i", "TOP.cycle_i"};
   for (const auto& p : pulses) names.push_back("TOP.probe_o." + p.second);

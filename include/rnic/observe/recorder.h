@@ -24,12 +24,16 @@ class Recorder : public Observer {
   explicit Recorder(size_t limit = 1'000'000) : limit_(limit) {}
   void on_event(const Event& e) override { events.push_back(e); }
   void on_frame(const FrameRecord& f) override {
-    if (frames.size() < limit_) frames.push_back(f);
-    else ++frames_dropped;
+    if (frames.size() < limit_)
+      frames.push_back(f);
+    else
+      ++frames_dropped;
   }
   void on_tlp(const TlpRecord& t) override {
-    if (tlps.size() < limit_) tlps.push_back({t.nic, t.from_nic, t.ps, *t.tlp});
-    else ++tlps_dropped;
+    if (tlps.size() < limit_)
+      tlps.push_back({t.nic, t.from_nic, t.ps, *t.tlp});
+    else
+      ++tlps_dropped;
   }
   void on_error(const ErrorRecord& e) override { errors.push_back(e); }
 

@@ -23,12 +23,12 @@ void write_viewer_files(const std::string& wave_path);
 
 struct ReportInput {
   std::string title;
-  std::string command;                   ///< the line that runs it again
+  std::string command;  ///< the line that runs it again
   const Profile* profile;
   const Recorder* recorder;
-  std::vector<StageTable> tables;        ///< timelines to draw (the first one large)
+  std::vector<StageTable> tables;                                         ///< timelines to draw (the first one large)
   std::vector<std::pair<std::string, std::vector<double>>> latencies_ns;  ///< histograms by name
-  nlohmann::json result;                 ///< shown as summary
+  nlohmann::json result;                                                  ///< shown as summary
 };
 /// Self-contained HTML with pictures (inline SVG): timeline of measured handshakes beside the budget, split by share,
 /// histograms, tables, profile keys with their sources.

@@ -11,7 +11,8 @@ int sc_main(int, char**) {
   system.observers().add(&recorder);
   system.spawn("sender", [&] {
     auto& ctx = *system.node().ctx;
-    const auto mr = ctx.reg_mr(1, rnic::host::Space::kGpu, ctx.alloc(rnic::host::Space::kGpu, 4096), 4096, 0x7f0000000000);
+    const auto mr =
+        ctx.reg_mr(1, rnic::host::Space::kGpu, ctx.alloc(rnic::host::Space::kGpu, 4096), 4096, 0x7f0000000000);
     auto* cq = ctx.create_cq(4);
     auto* qp = ctx.create_qp(cq, {});
     ctx.modify_qp_rts(qp, {});
