@@ -271,7 +271,7 @@ std::optional<std::string> output(const std::string& command) {
 
 // tshark reads the file: RoCEv2 as RoCEv2, comment and time stamp as written.
 TEST(TsharkTest, DissectsFrames) {
-  if (!output("tshark --version")) GTEST_SKIP() << "no tshark";
+  ASSERT_TRUE(output("tshark --version")) << "tshark is missing: scripts/setup installs it";
   Recorder r;
   sample::fill(r);
   const std::string path = temp("tshark.pcapng");
@@ -285,7 +285,7 @@ TEST(TsharkTest, DissectsFrames) {
 
 // The Lua dissector shows each TLP's fields.
 TEST(TsharkTest, DissectsTlps) {
-  if (!output("tshark --version")) GTEST_SKIP() << "no tshark";
+  ASSERT_TRUE(output("tshark --version")) << "tshark is missing: scripts/setup installs it";
   Recorder r;
   sample::fill(r);
   const std::string path = temp("tshark_tlps.pcapng");

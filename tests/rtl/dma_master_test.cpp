@@ -715,9 +715,9 @@ TEST(DmaMasterTest, Latencies) {
   EXPECT_EQ(b.first_twr_cycle - start, 2u);
 }
 
+#if RNIC_NUM_TAGS >= 128  // fewer tags can't cover the round trip
 // With a round trip of 900 cycles, 512 B reads of MRRS 512 fill the output, aligned or not.
 TEST(DmaMasterTest, FullRateAtLongRoundTrip) {
-  if (kNumTags < 128) GTEST_SKIP();
   for (unsigned off : {0u, 4u}) {
     DmaBench b;
     b.latency = 900;
@@ -741,6 +741,7 @@ TEST(DmaMasterTest, FullRateAtLongRoundTrip) {
   b.run();
   EXPECT_EQ(b.treq_cycles.back() - b.treq_cycles.front(), 7u);
 }
+#endif
 
 }  // namespace
 }  // namespace rnic::test
