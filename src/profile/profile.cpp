@@ -410,6 +410,10 @@ std::string Profile::folder() {
     }
     return env;
   }
+  // An installation may have been moved as a whole: what lies beside the program goes first.
+  const fs::path program = fs::read_symlink("/proc/self/exe", ec);
+  const fs::path beside = program.parent_path().parent_path() / "share/rnicsim/profiles";
+  if (!program.empty() && fs::is_directory(beside, ec)) return beside.string();
   for (const char* dir : {RNICSIM_SOURCE_PROFILES, RNICSIM_INSTALL_PROFILES}) {
     if (fs::is_directory(dir, ec)) return dir;
   }

@@ -21,4 +21,7 @@ refused("find_package with C++20" "rnicsim needs C++17, not C++20" ${CMAKE_COMMA
   -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK_DIR}/cxx20 -DCMAKE_PREFIX_PATH=${WORK_DIR}/moved -DCMAKE_CXX_STANDARD=20)
 if(EXISTS ${WORK_DIR}/moved/bin/rnicsim)
   run("installed command" ${WORK_DIR}/moved/bin/rnicsim version)
+  # Its profiles are the ones that were moved with it.
+  file(RENAME ${WORK_DIR}/moved/share/rnicsim/profiles/gen4-200g.toml ${WORK_DIR}/moved/share/rnicsim/profiles/moved.toml)
+  run("installed command's profiles" ${WORK_DIR}/moved/bin/rnicsim profile show moved)
 endif()
