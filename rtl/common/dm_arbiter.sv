@@ -108,13 +108,17 @@ module dm_arbiter #(
 
 `ifndef SYNTHESIS
   for (genvar gk = 0; gk < N; gk++) begin : g_check
-    stream_checker #(.Width(ReqW)) u_check_req (
+    stream_checker #(.Width(ReqW), .Input(1)) u_check_req (
       .clk_i, .rst_ni, .valid_i(req_valid_i[gk]), .ready_i(req_ready_o[gk]), .data_i(req_i[gk*ReqW +: ReqW])
     );
   end
   stream_checker #(.Width(ReqW)) u_check_dm (
     .clk_i, .rst_ni, .valid_i(dm_req_valid_o), .ready_i(dm_req_ready_i), .data_i(dm_req_o)
   );
-  AnswerExpected : assert property (@(posedge clk_i) disable iff (!rst_ni) dm_rsp_valid_i |-> route_valid);
+  arbiter_checker #(.N(N), .Depth(Depth), .ReqW(ReqW)) u_check (
+    .clk_i, .rst_ni, .req_valid_i, .req_ready_i(req_ready_o), .req_i, .dm_req_valid_i(dm_req_valid_o), .dm_req_ready_i,
+    .dm_req_i(dm_req_o), .dm_rsp_valid_i, .dm_rsp_last_i(dm_rsp_i.last), .rsp_valid_i(rsp_valid_o), .wanted_i(wanted),
+    .sel_i(sel), .lock_i(lock_q), .lock_sel_i(lock_sel_q), .older_i(older_q), .room_i(room)
+  );
 `endif
 endmodule

@@ -38,4 +38,23 @@ module fifo #(
   always_ff @(posedge clk_i) begin
     if (wr_valid_i && wr_ready_o) mem[wptr_q[PtrW-1:0]] <= wr_data_i;
   end
+
+`ifndef SYNTHESIS
+  logic check_idle;
+`ifdef FORMAL
+  logic [PtrW-1:0] check_ahead, check_slot;
+  assign check_slot = rptr_q[PtrW-1:0] + check_ahead;
+`endif
+  fifo_checker #(
+    .Width(Width),
+    .Depth(Depth)
+  ) u_check (
+    .clk_i, .rst_ni, .wr_valid_i, .wr_ready_i(wr_ready_o), .wr_data_i, .rd_valid_i(rd_valid_o), .rd_ready_i,
+    .rd_data_i(rd_data_o), .fill_i(fill_o),
+`ifdef FORMAL
+    .ahead_o(check_ahead), .word_i(mem[check_slot]),
+`endif
+    .idle_o(check_idle)
+  );
+`endif
 endmodule

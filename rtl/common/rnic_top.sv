@@ -376,11 +376,17 @@ module rnic_top #(
     .idle_o(idle_cqe)
   );
 
-  // ---- Error log: completions first; neither is ever dropped ------------------------------------------------------------------------------
+  // ---- Error log: completions first, but an offered event stays; neither is ever dropped ------------------------------
+  logic evt_from_fetch, evt_held_q;      // whose event is offered; the fetch engine's was, and waits
+  assign evt_from_fetch = evt_fetch_valid && (evt_held_q || !evt_cqe_valid);
   assign evt_valid_o = evt_cqe_valid || evt_fetch_valid;
-  assign evt_o = evt_cqe_valid ? evt_cqe : evt_fetch;
-  assign evt_cqe_ready = evt_ready_i;
-  assign evt_fetch_ready = evt_ready_i && !evt_cqe_valid;
+  assign evt_o = evt_from_fetch ? evt_fetch : evt_cqe;
+  assign evt_cqe_ready = evt_ready_i && !evt_from_fetch;
+  assign evt_fetch_ready = evt_ready_i && evt_from_fetch;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) evt_held_q <= 1'b0;
+    else evt_held_q <= evt_from_fetch && !evt_ready_i;
+  end
 
   // ---- Observation --------------------------------------------------------------------------------------------------------------------------
   assign probe.cqe = wr_done;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The valid/ready protocol, stated once: valid stays until ready, the payload is stable meanwhile, and there is no
-// valid in reset. For simulation only; instantiate under `ifndef SYNTHESIS, or bind. It has no outputs and delays
+// valid in reset. For simulation and proof; instantiate under `ifndef SYNTHESIS, or bind. It has no outputs and delays
 // nothing. The payload is copied only while the stream is stalled, so that a flowing or quiet stream costs next to
 // nothing.
+//
+// On a block's input (Input = 1) the rules bind the neighbour: simulation checks them, the block's proof assumes them.
 module stream_checker #(
-  parameter int unsigned Width = 1     // of the payload
+  parameter int unsigned Width = 1,    // of the payload
+  parameter int unsigned Input = 0
 ) (
   input logic clk_i,
   input logic rst_ni,
@@ -27,8 +30,26 @@ module stream_checker #(
     in_reset_q <= !rst_ni;
   end
 
-  ValidStays : assert property (@(posedge clk_i) disable iff (!rst_ni) stalled_q |-> valid_i);
-  PayloadStable : assert property (@(posedge clk_i) disable iff (!rst_ni) stalled_q |-> data_i == held_q);
-  NoValidInReset : assert property (@(posedge clk_i) !rst_ni && in_reset_q |-> !valid_i);
+  if (Input == 0) begin : g_output
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && stalled_q) begin
+        ValidStays : assert (valid_i);
+        PayloadStable : assert (data_i == held_q);
+      end
+      if (!rst_ni && in_reset_q) begin
+        NoValidInReset : assert (!valid_i);
+      end
+    end
+  end else begin : g_input
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && stalled_q) begin
+        ValidStays : assume (valid_i);
+        PayloadStable : assume (data_i == held_q);
+      end
+      if (!rst_ni && in_reset_q) begin
+        NoValidInReset : assume (!valid_i);
+      end
+    end
+  end
 `endif
 endmodule

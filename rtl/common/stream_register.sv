@@ -35,5 +35,11 @@ module stream_register #(
   ) u_check (
     .clk_i, .rst_ni, .valid_i(out_valid_o), .ready_i(out_ready_i), .data_i(out_data_o)
   );
+  register_checker #(
+    .Width(Width)
+  ) u_passes (
+    .clk_i, .rst_ni, .in_valid_i, .in_ready_i(in_ready_o), .in_data_i, .out_valid_i(out_valid_o), .out_ready_i,
+    .out_data_i(out_data_o)
+  );
 `endif
 endmodule

@@ -52,27 +52,8 @@ module dma_read #(
   localparam int unsigned StaticW = SlotW + 1 + 2 + 2;
   localparam int unsigned DynW = 1 + PosW + 11;
 
-  // Tags that may be handed out.
-  localparam logic [255:0] AllTags = {256{1'b1}} >> (256 - NumTags);
-  localparam logic [255:0] FiveBitTags = AllTags & 256'hFFFF_FFFF;
-
-  if (NumTags < 1 || NumTags > 256) $error("NumTags must be 1..256");
   if (BufBytes < 8192 || BufBytes != 64 << LineW) $error("BufBytes must be a power of two, at least 8192");
   if (MaxReads < 2 || MaxReads != 1 << SlotW) $error("MaxReads must be a power of two, at least 2");
-
-  // Index of a set bit in 16, lowest first; meaningless without one.
-  function automatic logic [3:0] first16(input logic [15:0] x);
-    logic [7:0] a;
-    logic [3:0] b;
-    begin
-      first16[3] = x[7:0] == 8'd0;
-      a = first16[3] ? x[15:8] : x[7:0];
-      first16[2] = a[3:0] == 4'd0;
-      b = first16[2] ? a[7:4] : a[3:0];
-      first16[1] = b[1:0] == 2'd0;
-      first16[0] = first16[1] ? !b[2] : !b[0];
-    end
-  endfunction
 
   // ---- Reservation: a slot, lines, and the shape of the read ------------------------------------------------------
   logic [SlotW:0] wptr_q, rptr_q;
@@ -85,14 +66,12 @@ module dma_read #(
 
   logic [12:0] chunk;                  // MRRS in bytes
   logic [11:0] in_off;                 // of the address within its chunk
-  logic [12:0] in_room, in_first, in_end;
+  logic [12:0] in_end;
   logic [5:0] in_cuts;
   logic [12:0] in_lanes;
   logic [6:0] in_lines, in_beats, in_steps;
   assign chunk = 13'd128 << (cfg_i.mrrs > 3'd5 ? 3'd5 : cfg_i.mrrs);
   assign in_off = rd_i.addr[11:0] & (chunk[11:0] - 12'd1);
-  assign in_room = chunk - {1'b0, in_off};
-  assign in_first = rd_i.len < in_room ? rd_i.len : in_room;
   assign in_end = {1'b0, in_off} + rd_i.len - 13'd1;
   always_comb begin
     unique case (cfg_i.mrrs)
@@ -110,48 +89,78 @@ module dma_read #(
   // Cycles that the output needs: one more than beats when a beat is made of two lines.
   assign in_steps = in_beats + {6'b0, rd_i.addr[5:0] != 6'd0 && in_lanes[12:6] != 7'd1};
 
-  // ---- Splitter: current read, and one more behind it -------------------------------------------------------------
-  logic nx_valid_q, sp_valid_q, tag_valid_q;
-  logic [63:0] nx_addr_q, sp_addr_q;
-  logic [12:0] nx_len_q, nx_first_q, sp_rem_q, sp_plen_q;
+  // ---- Splitter and tags: current read, and one more behind it ----------------------------------------------------
+  // What belongs to a read besides its pieces; {MRRS, addr, len, slot, position, op} waits in nx_q.
+  logic nx_valid_q;
+  logic [2:0] nx_size_q, sp_in_size;
+  logic [63:0] nx_addr_q, sp_in_addr, sp_addr;
+  logic [12:0] nx_len_q, sp_in_len, sp_len;
   logic [SlotW-1:0] nx_slot_q, sp_slot_q;
   logic [PosW-1:0] nx_pos_q, sp_pos_q;
   rnic_pkg::op_t nx_op_q, sp_op_q;
-  logic [7:0] tag_q;
-  logic fire, sp_last, sp_open, sp_next;
-  logic [12:0] sp_rem_next;
-  logic [12:0] sp_lanes;
+  logic sp_valid, sp_last, sp_open, sp_in_valid, fire;
+  logic tag_valid, a_used;
+  logic [7:0] tag, a_tag;
+  logic [12:0] sp_lanes, sp_next_len;
   logic [10:0] sp_dws;
   assign go_bus = cfg_i.bus_master;
   assign rd_ready_o = !nx_valid_q && !full && free_q >= (LineW + 1)'(65);
   assign accept = rd_valid_i && rd_ready_o;
   assign fire = treq_rd_valid_o && treq_rd_ready_i;
-  assign sp_last = sp_rem_q == sp_plen_q;
-  assign sp_open = !sp_valid_q || (fire && sp_last);
-  assign sp_next = !sp_open || nx_valid_q || (accept && go_bus);   // a piece waits after this edge
-  assign sp_rem_next = sp_rem_q - sp_plen_q;
-  assign sp_lanes = {11'b0, sp_addr_q[1:0]} + sp_plen_q + 13'd3;
+  assign sp_in_valid = nx_valid_q || (accept && go_bus);
+  assign sp_in_size = nx_valid_q ? nx_size_q : cfg_i.mrrs;
+  assign sp_in_addr = nx_valid_q ? nx_addr_q : rd_i.addr;
+  assign sp_in_len = nx_valid_q ? nx_len_q : rd_i.len;
+  assign sp_lanes = {11'b0, sp_addr[1:0]} + sp_len + 13'd3;
   assign sp_dws = sp_lanes[12:2];
 
-  assign treq_rd_valid_o = sp_valid_q && tag_valid_q;
+  assign treq_rd_valid_o = sp_valid && tag_valid;
   assign treq_rd_o.write = 1'b0;
-  assign treq_rd_o.addr = sp_addr_q;
-  assign treq_rd_o.len = sp_plen_q;
-  assign treq_rd_o.tag = {2'b0, tag_q};
+  assign treq_rd_o.addr = sp_addr;
+  assign treq_rd_o.len = sp_len;
+  assign treq_rd_o.tag = {2'b0, tag};
   assign treq_rd_o.attr = 3'b000;      // strictly ordered, snooped
   assign treq_rd_o.op = sp_op_q;
   assign probe_rd_o = accept;
   assign probe_rd_op_o = rd_i.op;
 
-  // Tags: the lowest free one is chosen a cycle before it is needed.
-  logic [255:0] busy_q;
-  logic pick;
-  assign pick = sp_next && (!tag_valid_q || fire);
+  tlp_splitter u_split (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(sp_in_valid),
+    .req_ready_o(sp_open),
+    .req_size_i(sp_in_size),
+    .req_addr_i(sp_in_addr),
+    .req_len_i(sp_in_len),
+    .valid_o(sp_valid),
+    .ready_i(fire),
+    .addr_o(sp_addr),
+    .len_o(sp_len),
+    .last_o(sp_last),
+    .next_len_o(sp_next_len)
+  );
+
+  logic b_fin;
+  logic [7:0] b_tag_q;
+  tag_allocator #(
+    .NumTags(NumTags)
+  ) u_tags (
+    .clk_i,
+    .rst_ni,
+    .ext_tag_i(cfg_i.ext_tag),
+    .want_i(!sp_open || sp_in_valid),  // a piece waits after this edge
+    .tag_valid_o(tag_valid),
+    .tag_o(tag),
+    .take_i(fire),
+    .free_i(b_fin),
+    .free_tag_i(b_tag_q),
+    .look_tag_i(a_tag),
+    .look_used_o(a_used)
+  );
 
   // ---- Completions: registered with the tag's state (stage B), then written ---------------------------------------
   logic b_valid_q, b_sop_q, b_eop_q, b_act_q;
   logic [2:0] b_status_q;
-  logic [7:0] b_tag_q;
   logic [12:0] b_bc_q;
   logic [6:0] b_la_q;
   logic [10:0] b_left_q;               // DWs of this TLP, from this beat on
@@ -166,7 +175,7 @@ module dma_read #(
   logic [StaticW-1:0] static_mem [256];
   logic [DynW-1:0] dyn_mem [256];
 
-  logic b_over, b_write, b_end, b_fin, b_err;
+  logic b_over, b_write, b_end, b_err;
   logic [4:0] b_n, b_nw;
   logic [PosW-1:0] b_pos_next;
   logic [10:0] b_rem_next;
@@ -192,11 +201,10 @@ module dma_read #(
 
   // Lookup of the tag at the first beat, with what stage B is just writing.
   logic a_sop, a_same, a_hit;
-  logic [7:0] a_tag;
   assign a_tag = cpl_i.tag[7:0];
   assign a_sop = cpl_valid_i && cpl_i.sop;
   assign a_same = b_end && b_tag_q == a_tag;
-  assign a_hit = cpl_i.tag[9:8] == 2'd0 && busy_q[a_tag] && !(tag_valid_q && tag_q == a_tag) && !(a_same && b_fin);
+  assign a_hit = cpl_i.tag[9:8] == 2'd0 && a_used && !(a_same && b_fin);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -228,9 +236,8 @@ module dma_read #(
       b_rem_q <= b_rem_next;
     end
     if (fire) begin
-      static_mem[tag_q] <= {sp_slot_q, sp_addr_q[6] ^ sp_pos_q[4], sp_addr_q[1:0],
-                            2'd0 - sp_addr_q[1:0] - sp_plen_q[1:0]};
-      dyn_mem[tag_q] <= {1'b0, sp_pos_q, sp_dws};
+      static_mem[tag] <= {sp_slot_q, sp_addr[6] ^ sp_pos_q[4], sp_addr[1:0], 2'd0 - sp_addr[1:0] - sp_len[1:0]};
+      dyn_mem[tag] <= {1'b0, sp_pos_q, sp_dws};
     end
     if (b_end && !b_fin) dyn_mem[b_tag_q] <= {1'b1, b_pos_next, b_rem_next};
   end
@@ -321,9 +328,6 @@ module dma_read #(
       free_q <= (LineW + 1)'(Lines);
       done_q <= '0;
       nx_valid_q <= 1'b0;
-      sp_valid_q <= 1'b0;
-      tag_valid_q <= 1'b0;
-      busy_q <= '0;
       mid_q <= 1'b0;
       r_valid_q <= 1'b0;
       pay_valid_q <= 1'b0;
@@ -338,25 +342,8 @@ module dma_read #(
       if (accept || (step && step_last)) begin
         free_q <= free_q - (accept ? (LineW + 1)'(in_lines) : '0) + (step && step_last ? (LineW + 1)'(h_lines) : '0);
       end
-      // Splitter
       if (nx_valid_q) nx_valid_q <= !sp_open;
       else nx_valid_q <= accept && go_bus && !sp_open;
-      sp_valid_q <= sp_next;
-      // Tags
-      if (pick) begin : pick_tag
-        logic [255:0] avail;
-        logic [15:0] group;
-        logic [3:0] g;
-        avail = ~busy_q & (cfg_i.ext_tag ? AllTags : FiveBitTags);
-        for (int i = 0; i < 16; i++) group[i] = |avail[16*i +: 16];
-        g = first16(group);
-        tag_valid_q <= |group;
-        if (|group) busy_q[{g, first16(avail[{g, 4'b0} +: 16])}] <= 1'b1;
-        tag_q <= {g, first16(avail[{g, 4'b0} +: 16])};
-      end else if (fire) begin
-        tag_valid_q <= 1'b0;
-      end
-      if (b_fin) busy_q[b_tag_q] <= 1'b0;
       // Output
       if (advance) begin
         r_valid_q <= step;
@@ -373,31 +360,18 @@ module dma_read #(
 
   always_ff @(posedge clk_i) begin
     if (accept && go_bus && !sp_open) begin
+      nx_size_q <= cfg_i.mrrs;
       nx_addr_q <= rd_i.addr;
       nx_len_q <= rd_i.len;
-      nx_first_q <= in_first;
       nx_slot_q <= wslot;
       nx_pos_q <= {line_q, rd_i.addr[5:2]};
       nx_op_q <= rd_i.op;
     end
-    if (sp_open && nx_valid_q) begin
-      sp_addr_q <= nx_addr_q;
-      sp_rem_q <= nx_len_q;
-      sp_plen_q <= nx_first_q;
-      sp_slot_q <= nx_slot_q;
-      sp_pos_q <= nx_pos_q;
-      sp_op_q <= nx_op_q;
-    end else if (sp_open && accept) begin
-      sp_addr_q <= rd_i.addr;
-      sp_rem_q <= rd_i.len;
-      sp_plen_q <= in_first;
-      sp_slot_q <= wslot;
-      sp_pos_q <= {line_q, rd_i.addr[5:2]};
-      sp_op_q <= rd_i.op;
+    if (sp_open && sp_in_valid) begin
+      sp_slot_q <= nx_valid_q ? nx_slot_q : wslot;
+      sp_pos_q <= nx_valid_q ? nx_pos_q : {line_q, rd_i.addr[5:2]};
+      sp_op_q <= nx_valid_q ? nx_op_q : rd_i.op;
     end else if (fire && !sp_last) begin
-      sp_addr_q <= sp_addr_q + {51'b0, sp_plen_q};
-      sp_rem_q <= sp_rem_next;
-      sp_plen_q <= sp_rem_next < chunk ? sp_rem_next : chunk;
       sp_pos_q <= sp_pos_q + PosW'(sp_dws);
     end
 
@@ -433,7 +407,7 @@ module dma_read #(
     end
   end
 
-  assign idle_o = wptr_q == rptr_q && !sp_valid_q && !nx_valid_q && !b_valid_q && !r_valid_q && !pay_valid_q;
+  assign idle_o = wptr_q == rptr_q && !sp_valid && !nx_valid_q && !b_valid_q && !r_valid_q && !pay_valid_q;
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) rd_valid_i |-> rd_i.len != 13'd0 && rd_i.len <= 13'd4096);

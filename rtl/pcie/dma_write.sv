@@ -32,10 +32,8 @@ module dma_write (
 );
   localparam int unsigned OpW = 51;            // width of op_t
 
-  logic busy_q, drop_q;
-  logic [63:0] addr_q;                         // of the current TLP
-  logic [12:0] rem_q;                          // bytes of the write, from the current TLP on
-  logic [12:0] plen_q;                         // bytes of the current TLP
+  logic drop_q;                                // swallowing a write
+  logic [12:0] drop_left_q;                    // bytes of it still to come
   logic [12:0] tleft_q;                        // lanes of the current TLP, from this beat on
   logic first_q;                               // this beat is the first of its TLP
   logic [1:0] lead_q;                          // lanes before the first byte in this beat
@@ -47,32 +45,28 @@ module dma_write (
   rnic_pkg::tlp_req_t treq_q;
   rnic_pkg::tlp_wdata_t twd_q;
 
-  logic [12:0] chunk;                          // MPS in bytes
-  logic [12:0] in_room, in_first, rem_next, plen_next;
-  assign chunk = 13'd128 << (cfg_i.mps > 3'd5 ? 3'd5 : cfg_i.mps);
-  assign in_room = chunk - {1'b0, wr_i.addr[11:0] & (chunk[11:0] - 12'd1)};
-  assign in_first = wr_i.len < in_room ? wr_i.len : in_room;
-  assign rem_next = rem_q - plen_q;
-  assign plen_next = rem_next < chunk ? rem_next : chunk;
+  // The current TLP
+  logic sp_valid, sp_open, tlp_last;
+  logic [63:0] sp_addr;
+  logic [12:0] sp_len, sp_next_len;
 
   // TLPs handed over and not yet reported as sent
   logic sf_ready, sf_valid, sf_last;
   rnic_pkg::op_t sf_op;
   logic [2:0] sf_fill;
-  logic tlp_last, tlp_end, need_in, space, push, drop_take, drop_done, accept;
+  logic tlp_end, need_in, space, push, drop_take, drop_done, accept;
   logic [6:0] lanes;
 
   assign accept = wr_valid_i && wr_ready_o;
-  assign wr_ready_o = !busy_q;
+  assign wr_ready_o = !sp_valid && !drop_q;
   assign lanes = tleft_q > 13'd64 ? 7'd64 : tleft_q[6:0];
   assign tlp_end = tleft_q <= 13'd64;
-  assign tlp_last = rem_q == plen_q;
   assign need_in = {1'b0, pos_q} + {1'b0, lanes} > 8'd64;
   assign space = (!twd_valid_q || twd_ready_i) && (!first_q || ((!treq_valid_q || treq_wr_ready_i) && sf_ready));
-  assign push = busy_q && !drop_q && space && (!need_in || wdata_valid_i);
-  assign drop_take = busy_q && drop_q && rem_q != 13'd0 && wdata_valid_i;
-  assign drop_done = busy_q && drop_q && rem_q == 13'd0 && !sf_valid;
-  assign wdata_ready_o = busy_q && (drop_q ? rem_q != 13'd0 : space && need_in);
+  assign push = sp_valid && space && (!need_in || wdata_valid_i);
+  assign drop_take = drop_q && drop_left_q != 13'd0 && wdata_valid_i;
+  assign drop_done = drop_q && drop_left_q == 13'd0 && !sf_valid;
+  assign wdata_ready_o = drop_q ? drop_left_q != 13'd0 : sp_valid && space && need_in;
 
   assign treq_wr_valid_o = treq_valid_q;
   assign treq_wr_o = treq_q;
@@ -80,6 +74,22 @@ module dma_write (
   assign twd_o = twd_q;
   assign wr_done_o = (twr_sent_i && sf_valid && sf_last) || drop_done;
   assign wr_done_op_o = drop_done ? op_q : sf_op;
+
+  tlp_splitter u_split (
+    .clk_i,
+    .rst_ni,
+    .req_valid_i(accept && cfg_i.bus_master),
+    .req_ready_o(sp_open),
+    .req_size_i(cfg_i.mps),
+    .req_addr_i(wr_i.addr),
+    .req_len_i(wr_i.len),
+    .valid_o(sp_valid),
+    .ready_i(push && tlp_end),
+    .addr_o(sp_addr),
+    .len_o(sp_len),
+    .last_o(tlp_last),
+    .next_len_o(sp_next_len)
+  );
 
   fifo #(
     .Width(OpW + 1),
@@ -98,12 +108,12 @@ module dma_write (
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      busy_q <= 1'b0;
+      drop_q <= 1'b0;
       treq_valid_q <= 1'b0;
       twd_valid_q <= 1'b0;
     end else begin
-      if (accept) busy_q <= 1'b1;
-      else if ((push && tlp_end && tlp_last) || drop_done) busy_q <= 1'b0;
+      if (accept) drop_q <= !cfg_i.bus_master;
+      else if (drop_done) drop_q <= 1'b0;
       if (push && first_q) treq_valid_q <= 1'b1;
       else if (treq_wr_ready_i) treq_valid_q <= 1'b0;
       if (push) twd_valid_q <= 1'b1;
@@ -113,27 +123,19 @@ module dma_write (
 
   always_ff @(posedge clk_i) begin
     if (accept) begin
-      drop_q <= !cfg_i.bus_master;
-      addr_q <= wr_i.addr;
-      rem_q <= wr_i.len;
-      plen_q <= in_first;
-      tleft_q <= {11'b0, wr_i.addr[1:0]} + in_first;
+      if (!cfg_i.bus_master) drop_left_q <= wr_i.len;
+      tleft_q <= {11'b0, wr_i.addr[1:0]} + sp_next_len;
       first_q <= 1'b1;
       lead_q <= wr_i.addr[1:0];
       pos_q <= 7'd64 - {5'b0, wr_i.addr[1:0]};
       op_q <= wr_i.op;
     end else if (drop_take) begin
-      rem_q <= rem_q > 13'd64 ? rem_q - 13'd64 : 13'd0;
+      drop_left_q <= drop_left_q > 13'd64 ? drop_left_q - 13'd64 : 13'd0;
     end else if (push) begin
       lead_q <= 2'd0;
       pos_q <= pos_q + lanes - {need_in, 6'b0};
       first_q <= tlp_end;
-      tleft_q <= tlp_end ? plen_next : tleft_q - 13'd64;
-      if (tlp_end) begin
-        addr_q <= addr_q + {51'b0, plen_q};
-        rem_q <= rem_next;
-        plen_q <= plen_next;
-      end
+      tleft_q <= tlp_end ? sp_next_len : tleft_q - 13'd64;
     end
 
     if (push) begin : shift
@@ -145,15 +147,15 @@ module dma_write (
     end
     if (push && first_q) begin
       treq_q.write <= 1'b1;
-      treq_q.addr <= addr_q;
-      treq_q.len <= plen_q;
+      treq_q.addr <= sp_addr;
+      treq_q.len <= sp_len;
       treq_q.tag <= 10'd0;
       treq_q.attr <= 3'b000;
       treq_q.op <= op_q;
     end
   end
 
-  assign idle_o = !busy_q && !treq_valid_q && !twd_valid_q && !sf_valid;
+  assign idle_o = !sp_valid && !drop_q && !treq_valid_q && !twd_valid_q && !sf_valid;
 
 `ifndef SYNTHESIS
   assert property (@(posedge clk_i) disable iff (!rst_ni) wr_valid_i |-> wr_i.len != 13'd0 && wr_i.len <= 13'd4096);

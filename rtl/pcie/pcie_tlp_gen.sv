@@ -79,31 +79,37 @@ module pcie_tlp_gen (
   logic last_wr_q;             // the latest TLP was a write
   logic wr_older_q;            // the waiting write came before any read that waits or will come
   logic [10:0] left_q;         // DWs of it still to come
-  logic [7:0] ph_used_q, nph_used_q;
-  logic [11:0] pd_used_q;
 
-  // Credits: absolute counts, compared modulo their width as in the PCIe rules.
   logic [12:0] wr_lanes, wr_credit_bytes;
-  logic [7:0] ph_diff, nph_diff;
-  logic [11:0] pd_diff;
-  logic wr_credit, rd_credit;
+  logic ph_ok, pd_ok, nph_ok;
   assign wr_lanes = {11'b0, treq_wr_i.addr[1:0]} + treq_wr_i.len + 13'd3;
   assign wr_credit_bytes = {wr_lanes[12:2], 2'b0} + 13'd15;
-  assign ph_diff = fc_i.ph - ph_used_q - 8'd1;
-  assign pd_diff = fc_i.pd - pd_used_q - {3'b0, wr_credit_bytes[12:4]};
-  assign nph_diff = fc_i.nph - nph_used_q - 8'd1;
-  assign wr_credit = fc_i.p_inf || ((!ph_diff[7] || ph_diff[6:0] == 7'd0) && (!pd_diff[11] || pd_diff[10:0] == 11'd0));
-  assign rd_credit = fc_i.np_inf || !nph_diff[7] || nph_diff[6:0] == 7'd0;
-
   logic tx_open, wr_can, rd_can, wr_first, wr_more, rd_go;
   logic [10:0] wr_left;
   assign tx_open = !tx_valid_q || tlp_tx_ready_i;
-  assign wr_can = treq_wr_valid_i && twd_valid_i && wr_credit;
-  assign rd_can = treq_rd_valid_i && rd_credit && !wr_older_q;
+  assign wr_can = treq_wr_valid_i && twd_valid_i && ph_ok && pd_ok;
+  assign rd_can = treq_rd_valid_i && nph_ok && !wr_older_q;
   assign wr_first = tx_open && !mid_q && wr_can && !(rd_can && last_wr_q);
   assign rd_go = tx_open && !mid_q && rd_can && !(wr_can && !last_wr_q);
   assign wr_more = tx_open && mid_q && twd_valid_i;
   assign wr_left = mid_q ? left_q : wr_lanes[12:2];
+
+  credit_counter #(
+    .Width(8)
+  ) u_posted_header (
+    .clk_i, .rst_ni, .inf_i(fc_i.p_inf), .limit_i(fc_i.ph), .need_i(8'd1), .ok_o(ph_ok), .take_i(wr_first)
+  );
+  credit_counter #(
+    .Width(12)
+  ) u_posted_data (
+    .clk_i, .rst_ni, .inf_i(fc_i.p_inf), .limit_i(fc_i.pd), .need_i({3'b0, wr_credit_bytes[12:4]}), .ok_o(pd_ok),
+    .take_i(wr_first)
+  );
+  credit_counter #(
+    .Width(8)
+  ) u_non_posted_header (
+    .clk_i, .rst_ni, .inf_i(fc_i.np_inf), .limit_i(fc_i.nph), .need_i(8'd1), .ok_o(nph_ok), .take_i(rd_go)
+  );
 
   assign treq_rd_ready_o = rd_go;
   assign treq_wr_ready_o = wr_first;
@@ -118,22 +124,11 @@ module pcie_tlp_gen (
       mid_q <= 1'b0;
       last_wr_q <= 1'b0;
       wr_older_q <= 1'b0;
-      ph_used_q <= '0;
-      pd_used_q <= '0;
-      nph_used_q <= '0;
     end else begin
       wr_older_q <= treq_wr_valid_i && !wr_first && (wr_older_q || !treq_rd_valid_i || rd_go);
       if (tx_open) tx_valid_q <= rd_go || wr_first || wr_more;
       if (wr_first || wr_more) mid_q <= wr_left > 11'd16;
-      if (wr_first) begin
-        last_wr_q <= 1'b1;
-        ph_used_q <= ph_used_q + 8'd1;
-        pd_used_q <= pd_used_q + {3'b0, wr_credit_bytes[12:4]};
-      end
-      if (rd_go) begin
-        last_wr_q <= 1'b0;
-        nph_used_q <= nph_used_q + 8'd1;
-      end
+      if (wr_first || rd_go) last_wr_q <= wr_first;
     end
   end
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <set>
+#include <vector>
+
+#include "Vtag_allocator.h"
+#include "rtl/bench.h"
+
+namespace rnic::test {
+namespace {
+
+struct TagBench : Bench<Vtag_allocator> {
+  explicit TagBench(bool ext_tag = true) : Bench(test_seed()) {
+    top->ext_tag_i = ext_tag, top->want_i = 0, top->take_i = 0, top->free_i = 0, top->look_tag_i = 0;
+    settle();
+  }
+  /// Takes the reserved tag, if there is one, while a next request waits.
+  int take() {
+    top->want_i = 1;
+    settle();
+    top->take_i = top->tag_valid_o;
+    const int tag = top->tag_valid_o ? top->tag_o : -1;
+    tick();
+    top->take_i = 0;
+    return tag;
+  }
+  void give_back(unsigned tag) {
+    top->want_i = 0, top->free_i = 1, top->free_tag_i = tag;
+    tick();
+    top->free_i = 0;
+  }
+  bool used(unsigned tag) {
+    top->look_tag_i = tag;
+    settle();
+    return top->look_used_o;
+  }
+};
+
+// Tags come in rising order, one a cycle, and stop at 256, or at 32 with 5-bit tags.
+TEST(TagAllocatorTest, LowestFirstUpToTheLimit) {
+  for (bool ext_tag : {true, false}) {
+    TagBench b(ext_tag);
+    EXPECT_EQ(b.take(), -1);  // chosen at this edge
+    const int limit = ext_tag ? 256 : 32;
+    for (int tag = 0; tag < limit; ++tag) EXPECT_EQ(b.take(), tag);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(b.take(), -1);
+  }
+}
+
+// A tag counts as in use from its request on, not from its choice on, until it is given back.
+TEST(TagAllocatorTest, InUseFromRequestToAnswer) {
+  TagBench b;
+  b.take();
+  EXPECT_FALSE(b.used(0));
+  b.take();
+  EXPECT_TRUE(b.used(0));
+  EXPECT_FALSE(b.used(1));
+  b.give_back(0);
+  EXPECT_FALSE(b.used(0));
+}
+
+// Without a request no tag is chosen; the choice stays until it is taken, whatever is given back meanwhile.
+TEST(TagAllocatorTest, ChoiceStays) {
+  TagBench b;
+  for (int i = 0; i < 4; ++i) b.tick();
+  EXPECT_FALSE(b.top->tag_valid_o);
+  for (int i = 0; i < 3; ++i) b.take();  // 0 and 1 are in use, 2 is chosen
+  b.give_back(0);
+  for (int i = 0; i < 4; ++i) b.tick();
+  EXPECT_EQ(b.take(), 2);
+  EXPECT_EQ(b.take(), 0);
+  EXPECT_EQ(b.take(), 3);
+}
+
+// Random use: never a tag that is in use, and every tag that was given back is found again.
+TEST(TagAllocatorTest, RandomUse) {
+  TagBench b;
+  std::set<unsigned> in_use;
+  for (int i = 0; i < 20000; ++i) {
+    const bool fill = (i / 1000) % 2 == 0;
+    b.top->want_i = b.chance(fill ? 95 : 30);
+    b.settle();
+    b.top->take_i = b.top->tag_valid_o && b.chance(80);
+    const unsigned taken = b.top->tag_o;
+    b.top->free_i = !in_use.empty() && b.chance(fill ? 20 : 90);
+    if (b.top->free_i) {
+      auto it = in_use.begin();
+      std::advance(it, b.rng() % in_use.size());
+      b.top->free_tag_i = *it;
+      in_use.erase(it);
+    }
+    if (b.top->take_i) {
+      ASSERT_TRUE(in_use.insert(taken).second) << "tag " << taken << " twice, seed " << test_seed();
+      ASSERT_TRUE(!b.top->free_i || b.top->free_tag_i != taken);
+    }
+    b.tick();
+    b.top->free_i = b.top->take_i = 0;
+    const unsigned look = b.rng() % 256;
+    ASSERT_EQ(b.used(look), in_use.count(look) != 0) << "tag " << look << ", seed " << test_seed();
+  }
+  while (!in_use.empty()) {
+    b.give_back(*in_use.begin());
+    in_use.erase(in_use.begin());
+  }
+  std::set<int> all;
+  for (int i = 0; i < 258; ++i) all.insert(b.take());
+  all.erase(-1);
+  EXPECT_EQ(all.size(), 256u);
+}
+
+// What the block may assume of its neighbour is checked in simulation: a tag comes back once.
+TEST(TagAllocatorDeathTest, FreedTwice) {
+  EXPECT_DEATH(
+      {
+        TagBench b;
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        b.take();
+        b.take();
+        b.give_back(0);
+        b.give_back(0);
+      },
+      "FreedOnce");
+}
+
+}  // namespace
+}  // namespace rnic::test
