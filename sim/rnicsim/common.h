@@ -160,5 +160,7 @@ void add_profile(CLI::App& app, int& status);
 void add_regs(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 void add_wavecheck(CLI::App& app, int& status);
+void add_wavediff(CLI::App& app, int& status);
+void add_regress(CLI::App& app, int& status);
 
 }  // namespace rnic::cli

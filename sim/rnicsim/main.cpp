@@ -23,6 +23,7 @@ constexpr const char* kFooter = R"(Examples:
   rnicsim run sim/scenarios/two_queues.toml       a scenario with its checks
   rnicsim run --nccl-log nccl.log                 what a rank's NIC sends for each collective of a log
   rnicsim profile diff seed-400g gen4-200g        keys that differ
+  rnicsim regress sim/plans/ci.toml --list        what a regression would run
   rnicsim regs --bar 2 'tx_*'                     registers by name
 
 Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
@@ -67,6 +68,8 @@ int run(int argc, char** argv) {
   add_regs(app, status);
   add_version(app, status);
   add_wavecheck(app, status);
+  add_wavediff(app, status);
+  add_regress(app, status);
   app.set_version_flag("--version", build_info().version);
   try {
     // Named here, since CLI11 would only say that a subcommand is missing.

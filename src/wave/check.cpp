@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads rules, binds them to a wave and samples it.
+// Reads rules and binds them to a wave.
 #include "rnic/wave/check.h"
 
 #include <fmt/format.h>
@@ -7,429 +7,154 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <set>
-#include <unordered_map>
 
+#include "golden.h"
+#include "names.h"
+#include "parameters.h"
 #include "rnic/core/error.h"
-#include "rules.h"
+#include "sampler.h"
 
 namespace rnic::wave {
 namespace {
 
+using detail::Instance;
 using detail::KeyType;
 using detail::Kind;
-using detail::Rule;
+using detail::Sampler;
 using detail::Settings;
-using detail::Tick;
 
-constexpr uint64_t kBefore = 5, kAfter = 3;  // samples shown round a failure
+constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: up to it a double is exact
 
-/// `*` and `?` stand for anything but a dot, `**` for anything. Captures what each stood for.
-bool glob(const char* p, const char* t, std::vector<std::string>& captures) {
-  for (; *p != '\0' && *p != '*' && *p != '?'; ++p, ++t) {
-    if (*p != *t) return false;
-  }
-  if (*p == '\0') return *t == '\0';
-  const bool deep = p[0] == '*' && p[1] == '*';
-  const char* rest = p + (deep ? 2 : 1);
-  const size_t depth = captures.size();
-  size_t n = *p == '?' ? 1 : 0;
-  for (size_t i = 0; i < n; ++i) {
-    if (t[i] == '\0' || t[i] == '.') return false;
-  }
-  for (;; ++n) {
-    captures.resize(depth);
-    captures.emplace_back(t, n);
-    if (glob(rest, t + n, captures)) return true;
-    if (*p == '?' || t[n] == '\0' || (!deep && t[n] == '.')) break;
-  }
-  captures.resize(depth);
-  return false;
-}
-bool is_glob(const std::string& s) { return s.find_first_of("*?") != std::string::npos; }
-
-/// The pattern with its stars replaced; nothing when there are more or fewer of them.
-std::optional<std::string> filled(const std::string& pattern, const std::vector<std::string>& captures) {
-  std::string out;
-  size_t n = 0;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '*' && pattern[i] != '?') {
-      out += pattern[i];
-      continue;
-    }
-    if (pattern[i] == '*' && i + 1 < pattern.size() && pattern[i + 1] == '*') ++i;
-    if (n == captures.size()) return std::nullopt;
-    out += captures[n++];
-  }
-  if (n != captures.size()) return std::nullopt;
-  return out;
-}
-
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t up = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = up;
-    }
-  }
-  return row[b.size()];
-}
-std::string last_part(const std::string& s) { return s.substr(s.rfind('.') + 1); }
-
-std::vector<std::string> nearest(const std::string& name, const std::vector<std::string>& all) {
-  const std::string tail = last_part(name);
-  std::vector<std::pair<size_t, const std::string*>> ranked;
-  for (const auto& s : all) {
-    const size_t whole = distance(name, s);
-    ranked.emplace_back(std::min(whole, 3 * distance(tail, last_part(s)) + whole / 4), &s);
-  }
-  const size_t n = std::min<size_t>(ranked.size(), 3);
-  std::partial_sort(
-      ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(n), ranked.end(),
-      [](const auto& x, const auto& y) { return std::tie(x.first, *x.second) < std::tie(y.first, *y.second); });
-  std::vector<std::string> out;
-  for (size_t i = 0; i < n; ++i) out.push_back(*ranked[i].second);
-  return out;
-}
-
-struct Instance;
-
-/// Current value of a used signal, and the one that this time stamp brings.
-struct Slot {
-  uint32_t id = 0, width = 0, words = 0;
-  std::string name;
-  std::unique_ptr<uint64_t[]> now, next;  ///< v, then x
-  bool pending = false;
-  std::vector<Instance*> users;
-  std::vector<std::pair<Instance*, std::string>> watchers;
-  std::vector<size_t> domains;  ///< whose clock it is
+/// A file of rules, parsed.
+struct RulesFile {
+  std::string path;
+  toml::table root;
+  detail::ParameterValues parameters;
 };
 
-struct Domain {
-  uint32_t clock = 0;
-  bool rising = true, falling = false;
-  std::optional<uint32_t> cycle;
-  uint64_t edges = 0;
-  uint64_t last_time = 0;
-  int64_t label = 0;
-  std::vector<Instance*> queue, work;
-  std::vector<Instance*> recording;
-};
+Place place_of(const std::string& file, const std::string& key, const toml::node& n) {
+  const auto at = n.source().begin;
+  // In front of a text stands its quote; of a text of several lines, where the characters are is not known.
+  return {file, static_cast<unsigned>(at.line), static_cast<unsigned>(at.column) + (n.is_string() ? 1u : 0u), key};
+}
 
-struct Instance {
-  size_t domain = 0;
-  std::unique_ptr<Expr> reset;
-  Settings settings;
-  std::unique_ptr<Rule> rule;
-  std::vector<Expr*> all;
-  std::vector<uint32_t> slots;  ///< in the order of the rule's text
-  unsigned settle = 0, linger = 0;
-  bool queued = false, changed = true, in_reset = true, vacuous_ok = false, no_x = false;
-  const char* trigger = "";
-  uint64_t from = 0, to = ~uint64_t{0};
-  uint64_t target = 0;  ///< sample to record round
-};
-
-class Checker {
+/// Binds the rules of one file to a wave.
+class Loader {
  public:
-  Checker(const std::string& path, const toml::table& root, Reader& wave) : path_(path), wave_(wave) {
-    for (const auto& s : wave.signals()) {
-      index_.emplace(s.name, static_cast<uint32_t>(&s - wave.signals().data()));
-    }
-    slot_of_id_.resize(wave.id_count(), kNone);
-    load(root);
+  /// `pool` is null when nothing will be checked. `default_golden`: file for the golden rules that name none.
+  Loader(const RulesFile& file, Sampler& sampler, detail::GoldenPool* pool, const std::string& default_golden)
+      : path_(file.path), file_(file), sampler_(sampler), pool_(pool), default_golden_(default_golden) {
+    load(file.root);
   }
-
-  std::vector<std::unique_ptr<Instance>>& instances() { return instances_; }
-  bool two_state() const { return !seen_unknown_; }
-  uint64_t average_period() const { return average_period_; }
-  Tick end_of(const Instance& i) const {
-    const Domain& d = domains_[i.domain];
-    return {end_, d.label, d.edges == 0 ? 0 : d.edges - 1};
-  }
-
-  uint64_t run() {
-    for (const auto& i : instances_) queue(*i);
-    for (const auto& s : slots_) ids_.push_back(s->id);
-    end_ = pass(0, ~uint64_t{0});
-    for (const auto& i : instances_) i->rule->finish(end_of(*i));
-    average_period_ = 1;
-    for (const auto& d : domains_) {
-      if (d.edges != 0) average_period_ = std::max(average_period_, d.last_time / d.edges);
-    }
-    return end_;
-  }
-
-  /// Fills Around of the instances whose target is set, as a second pass up to `to`.
-  void record(const std::vector<size_t>& which, uint64_t to) {
-    recording_ = true;
-    for (const size_t n : which) domains_[instances_[n]->domain].recording.push_back(instances_[n].get());
-    std::set<uint32_t> needed;
-    for (const size_t n : which) {
-      const Instance& i = *instances_[n];
-      needed.insert(i.slots.begin(), i.slots.end());
-      needed.insert(domains_[i.domain].clock);
-      if (domains_[i.domain].cycle) needed.insert(*domains_[i.domain].cycle);
-    }
-    ids_.clear();
-    for (const uint32_t n : needed) ids_.push_back(slots_[n]->id);
-    pass(0, to);
-  }
+  /// Of the golden rules by cycle, by number of the instance.
+  std::map<size_t, detail::GoldenSpec> specs;
 
  private:
-  static constexpr uint32_t kNone = ~uint32_t{0};
-
-  // ---- Sampling
-  // -------------------------------------------------------------------------------------------------------
-
-  uint64_t pass(uint64_t from, uint64_t to) {
-    struct Sink : Visitor {
-      explicit Sink(Checker& c) : checker(c) {}
-      void on_change(uint32_t id, uint64_t time, const char* bits, uint32_t width) override {
-        checker.change(id, time, bits, width);
-      }
-      Checker& checker;
-    } sink(*this);
-    const uint64_t end = wave_.read(ids_, from, to, sink);
-    flush();
-    return end;
-  }
-
-  void change(uint32_t id, uint64_t time, const char* bits, uint32_t width) {
-    if (time != time_) {
-      flush();
-      time_ = time;
-    }
-    const uint32_t n = slot_of_id_[id];
-    if (n == kNone) return;
-    Slot& s = *slots_[n];
-    if (!s.pending) {
-      s.pending = true;
-      dirty_.push_back(n);
-    }
-    uint64_t* v = s.next.get();
-    uint64_t* x = v + s.words;
-    const char* p = bits + width;
-    for (uint32_t w = 0; w < s.words; ++w) {
-      const uint32_t count = std::min<uint32_t>(64, width - 64 * w);
-      uint64_t ones = 0, unknown = 0;
-      p -= count;
-      for (uint32_t i = 0; i < count; ++i) {
-        const auto c = static_cast<unsigned char>(p[i]);
-        const bool odd = c != '0' && c != '1';
-        ones = ones << 1 | static_cast<uint64_t>(c == '1' || c == 'z');
-        unknown = unknown << 1 | static_cast<uint64_t>(odd);
-      }
-      v[w] = ones;
-      x[w] = unknown;
-      seen_unknown_ = seen_unknown_ || unknown != 0;
-    }
-  }
-
-  /// All changes of a time stamp are known: edges sample what was before them, then the values move on.
-  void flush() {
-    for (const uint32_t n : dirty_) {
-      Slot& s = *slots_[n];
-      if (s.domains.empty()) continue;
-      const unsigned was = bit(s.now.get(), s.words), is = bit(s.next.get(), s.words);
-      for (const size_t d : s.domains) {
-        if ((was == 0 && is == 1 && domains_[d].rising) || (was == 1 && is == 0 && domains_[d].falling))
-          edge(domains_[d]);
-      }
-    }
-    for (const uint32_t n : dirty_) {
-      Slot& s = *slots_[n];
-      s.pending = false;
-      const size_t size = size_t{16} * s.words;
-      if (std::memcmp(s.now.get(), s.next.get(), size) == 0) continue;
-      const bool event = !s.watchers.empty() && Bits{s.now.get(), s.now.get() + s.words, s.width}.known() &&
-                         Bits{s.next.get(), s.next.get() + s.words, s.width}.known();
-      std::memcpy(s.now.get(), s.next.get(), size);
-      for (Instance* i : s.users) {
-        i->changed = true;
-        queue(*i);
-      }
-      if (!event || recording_) continue;
-      for (const auto& [i, key] : s.watchers) {
-        const Domain& d = domains_[i->domain];
-        if (d.edges == 0 || i->in_reset || time_ < i->from || time_ > i->to) continue;
-        i->rule->event(key, {time_, d.label, d.edges - 1});
-        queue(*i);
-      }
-    }
-    dirty_.clear();
-  }
-
-  /// 0, 1 or 2 for unknown.
-  static unsigned bit(const uint64_t* p, uint32_t words) { return p[words] & 1 ? 2 : static_cast<unsigned>(p[0] & 1); }
-
-  void queue(Instance& i) {
-    if (i.queued || recording_) return;
-    i.queued = true;
-    domains_[i.domain].queue.push_back(&i);
-  }
-
-  void edge(Domain& d) {
-    d.label = d.cycle ? static_cast<int64_t>(slots_[*d.cycle]->now[0]) : static_cast<int64_t>(d.edges);
-    const Tick t{time_, d.label, d.edges++};
-    d.last_time = time_;
-    if (recording_) {
-      for (Instance* i : d.recording) show(*i, t);
-      return;
-    }
-    d.work.swap(d.queue);
-    for (Instance* i : d.work) {
-      i->queued = false;
-      if (i->changed)
-        i->linger = i->settle;
-      else if (i->linger != 0)
-        --i->linger;
-      i->changed = false;
-      for (Expr* e : i->all) e->sample();
-      i->in_reset = i->reset && truth(i->reset->last()) != Truth::kFalse;
-      bool more = false;
-      if (t.time >= i->from && t.time <= i->to) more = i->in_reset ? i->rule->reset(t) : i->rule->step(t);
-      if (more || i->linger != 0 || t.time < i->from) queue(*i);
-    }
-    d.work.clear();
-  }
-
-  void show(Instance& i, const Tick& t) {
-    Around& a = i.rule->verdict().around;
-    if (t.sample > i.target + kAfter || t.sample + kBefore + i.settle + 1 < i.target) return;
-    for (Expr* e : i.all) e->sample();
-    if (t.sample + kBefore < i.target) return;
-    if (a.rows.empty()) {
-      for (const uint32_t s : i.slots) a.rows.push_back({slots_[s]->name, {}});
-      for (const Expr* e : i.all) a.rows.push_back({e->text(), {}});
-    }
-    if (t.sample == i.target) a.marked = a.cycles.size();
-    a.cycles.push_back(t.cycle);
-    a.times.push_back(t.time);
-    size_t r = 0;
-    for (const uint32_t s : i.slots) {
-      const Slot& x = *slots_[s];
-      a.rows[r++].values.push_back(Bits{x.now.get(), x.now.get() + x.words, x.width}.text());
-    }
-    for (const Expr* e : i.all) a.rows[r++].values.push_back(e->last().text());
-  }
-
-  // ---- Binding
-  // --------------------------------------------------------------------------------------------------------
-
-  uint32_t slot(const Signal& s) {
-    uint32_t& n = slot_of_id_[s.id];
-    if (n == kNone) {
-      n = static_cast<uint32_t>(slots_.size());
-      auto x = std::make_unique<Slot>();
-      x->id = s.id;
-      x->width = s.width;
-      x->words = (s.width + 63) / 64;
-      x->name = s.name;
-      for (auto* p : {&x->now, &x->next}) {
-        p->reset(new uint64_t[2 * x->words]());
-        for (uint32_t w = 0; w < x->words; ++w) {
-          (*p)[x->words + w] =
-              w + 1 == x->words && s.width % 64 != 0 ? (uint64_t{1} << s.width % 64) - 1 : ~uint64_t{0};
-        }
-      }
-      slots_.push_back(std::move(x));
-    }
-    return n;
-  }
-
+  /// Names as the rule at hand sees them: stars replaced, in its scope or from the top, parameters.
   class Scoped : public Names {
    public:
-    Scoped(Checker& c, std::string scope, const std::vector<std::string>& captures)
-        : checker_(c), scope_(std::move(scope)), captures_(captures) {}
+    Scoped(const Loader& l, std::string scope, const std::vector<std::string>& captures)
+        : loader_(l), scope_(std::move(scope)), captures_(captures) {}
+    std::optional<uint64_t> constant(const std::string& name, const Place& place, size_t offset) override {
+      const auto it = loader_.file_.parameters.find(name);
+      if (it == loader_.file_.parameters.end()) return std::nullopt;
+      const double v = it->second;
+      if (v < 0 || v != std::floor(v) || v > kLargestWhole) {
+        place.fail(offset,
+                   fmt::format("parameter '{}' is {}; in an expression it must be a whole number from 0 on", name, v));
+      }
+      return static_cast<uint64_t>(v);
+    }
     const Bound* find(const std::string& pattern) override {
       std::string name = pattern;
-      if (is_glob(pattern)) {
-        const auto f = filled(pattern, captures_);
+      if (detail::is_glob(pattern)) {
+        const auto f = detail::filled(pattern, captures_);
         if (!f) return nullptr;
         name = *f;
       }
       if (!name.empty() && name[0] == '.') name = name.substr(1);
-      auto it = scope_.empty() ? checker_.index_.end() : checker_.index_.find(scope_ + "." + name);
-      if (it == checker_.index_.end()) it = checker_.index_.find(name);
-      if (it == checker_.index_.end()) return nullptr;
-      const Signal& s = checker_.wave_.signals()[it->second];
-      bound_.slot = checker_.slot(s);
-      const Slot& x = *checker_.slots_[bound_.slot];
-      bound_.bits = {x.now.get(), x.now.get() + x.words, x.width};
-      bound_.msb = s.msb;
-      bound_.lsb = s.lsb;
+      Sampler& sampler = loader_.sampler_;
+      const Signal* s = scope_.empty() ? nullptr : sampler.signal(scope_ + "." + name);
+      if (s == nullptr) s = sampler.signal(name);
+      if (s == nullptr) return nullptr;
+      bound_.slot = sampler.slot(*s);
+      bound_.bits = sampler.slot(bound_.slot).bits();
+      bound_.msb = s->msb;
+      bound_.lsb = s->lsb;
       used.push_back(bound_.slot);
       return &bound_;
     }
     [[noreturn]] void unknown(const std::string& name, const Place& place, size_t offset) override {
       std::string shown = name;
-      if (is_glob(name)) {
-        const auto f = filled(name, captures_);
+      if (detail::is_glob(name)) {
+        const auto f = detail::filled(name, captures_);
         if (!f) {
           place.fail(offset, fmt::format("'{}' has another number of stars than the first glob of the rule", name));
         }
         shown = *f;
       }
-      checker_.no_signal(scope_.empty() ? shown : scope_ + "." + shown, place, offset);
+      loader_.no_signal(scope_.empty() ? shown : scope_ + "." + shown, place, offset);
     }
     std::vector<uint32_t> used;
 
    private:
-    Checker& checker_;
+    const Loader& loader_;
     std::string scope_;
     const std::vector<std::string>& captures_;
     Bound bound_;
   };
 
   [[noreturn]] void no_signal(const std::string& name, const Place& place, size_t offset) const {
-    std::vector<std::string> all;
-    for (const auto& s : wave_.signals()) all.push_back(s.name);
-    place.fail(offset,
-               fmt::format("{} '{}' in {}; nearest: {}", is_glob(name) ? "nothing matches" : "there is no signal", name,
-                           wave_.path(), fmt::join(nearest(name, all), ", ")));
+    auto all = sampler_.names();
+    for (const auto& [n, v] : file_.parameters) {
+      all.push_back(n);
+      (void)v;
+    }
+    place.fail(offset, fmt::format("{} '{}' in {}; nearest: {}",
+                                   detail::is_glob(name) ? "nothing matches" : "there is no signal", name,
+                                   sampler_.wave().path(), fmt::join(detail::nearest(name, all), ", ")));
   }
 
   // ---- The file
   // -------------------------------------------------------------------------------------------------------
 
-  static Place place_of(const std::string& file, const std::string& key, const toml::node& n) {
-    const auto at = n.source().begin;
-    return {file, static_cast<unsigned>(at.line), static_cast<unsigned>(at.column) + (n.is_string() ? 1u : 0u), key};
+  Place at(const std::string& key, const toml::node& n) const { return place_of(path_, key, n); }
+  Place at(const toml::key& key) const {
+    const auto p = key.source().begin;
+    return {path_, static_cast<unsigned>(p.line), static_cast<unsigned>(p.column), std::string(key.str())};
   }
 
   void load(const toml::table& root) {
     for (auto&& [key, node] : root) {
-      if (key.str() == "rule" || key.str() == "defaults") continue;
-      throw InputError(path_, static_cast<unsigned>(key.source().begin.line), std::string(key.str()),
-                       "unknown key; allowed: defaults, rule");
       (void)node;
+      if (key.str() == "rule" || key.str() == "defaults" || key.str() == "parameters") continue;
+      at(key).fail(0, "unknown key; allowed: defaults, parameters, rule");
     }
     static const toml::table kNothing;
     const toml::table* defaults = &kNothing;
     if (const auto* n = root.get("defaults")) {
       defaults = n->as_table();
-      if (defaults == nullptr) place_of(path_, "defaults", *n).fail(0, "must be a table: [defaults]");
+      if (defaults == nullptr) at("defaults", *n).fail(0, "must be a table: [defaults]");
       for (auto&& [key, node] : *defaults) {
-        if (std::find(kCommon.begin(), kCommon.end(), key.str()) == kCommon.end() || key.str() == "kind" ||
-            key.str() == "name") {
-          place_of(path_, "defaults." + std::string(key.str()), node)
-              .fail(0, "unknown key; allowed: clock, edge, reset, cycle, scope, severity, vacuous, from_ns, to_ns");
+        (void)node;
+        if (std::find(kCommon.begin() + 2, kCommon.end(), key.str()) == kCommon.end()) {
+          at(key).fail(0, fmt::format("unknown key of [defaults]; allowed: {}",
+                                      fmt::join(kCommon.begin() + 2, kCommon.end(), ", ")));
         }
       }
     }
-    const auto* rules = root.get("rule") ? root.get("rule")->as_array() : nullptr;
-    if (rules == nullptr || rules->empty())
-      throw InputError(path_, 0, "rule", "there is no rule; write [[rule]] tables");
-    for (auto&& n : *rules) {
-      if (!n.is_table()) place_of(path_, "rule", n).fail(0, "must be a table: [[rule]]");
-      rule(*n.as_table(), *defaults);
+    const auto* n = root.get("rule");
+    if (n == nullptr) throw InputError(path_, 0, "rule", "there is no rule; write [[rule]] tables");
+    const auto* rules = n->as_array();
+    if (rules == nullptr || rules->empty()) at("rule", *n).fail(0, "must be tables: [[rule]]");
+    for (auto&& r : *rules) {
+      if (!r.is_table()) at("rule", r).fail(0, "must be a table: [[rule]]");
+      rule(*r.as_table(), *defaults);
     }
   }
 
@@ -441,7 +166,7 @@ class Checker {
     const auto* n = get(t, defaults, key);
     if (n == nullptr) return std::nullopt;
     const auto v = n->value_exact<std::string>();
-    if (!v) place_of(path_, key, *n).fail(0, "must be a text");
+    if (!v) at(key, *n).fail(0, "must be a text");
     return *v;
   }
   std::string choice(const toml::table& t, const toml::table& defaults, const std::string& key,
@@ -449,49 +174,60 @@ class Checker {
     const auto v = text(t, defaults, key);
     if (!v) return otherwise;
     if (("|" + choices + "|").find("|" + *v + "|") == std::string::npos || v->find('|') != std::string::npos) {
-      place_of(path_, key, *get(t, defaults, key)).fail(0, fmt::format("'{}' is not known; allowed: {}", *v, choices));
+      std::string allowed = choices;
+      for (size_t bar; (bar = allowed.find('|')) != std::string::npos;) allowed.replace(bar, 1, ", ");
+      at(key, *get(t, defaults, key)).fail(0, fmt::format("'{}' is not known; allowed: {}", *v, allowed));
     }
     return *v;
   }
   double number(const toml::node& n, const std::string& key) const {
-    const auto v = n.is_number() ? n.value<double>() : std::nullopt;
-    if (!v || !(*v >= 0) || *v > 1e18) place_of(path_, key, n).fail(0, "must be a number from 0 on");
-    return *v;
+    double v = 0;
+    if (const auto s = n.value_exact<std::string>()) {
+      v = detail::evaluate(*s, at(key, n), file_.parameters);
+      if (!(v >= 0) || v > 1e18) at(key, n).fail(0, fmt::format("'{}' is {}; it must be a number from 0 on", *s, v));
+    } else {
+      const auto x = n.is_number() ? n.value<double>() : std::nullopt;
+      if (!x || !(*x >= 0) || *x > 1e18) {
+        at(key, n).fail(0, "must be a number from 0 on, or a text with arithmetic on [parameters]");
+      }
+      v = *x;
+    }
+    return v;
   }
 
   void rule(const toml::table& t, const toml::table& defaults) {
-    const auto line = static_cast<unsigned>(t.source().begin.line);
+    const auto start = t.source().begin;
+    const auto line = static_cast<unsigned>(start.line);
+    const auto missing = [&](const std::string& key) {
+      return Place{path_, line, static_cast<unsigned>(start.column), key};
+    };
     std::vector<std::string> names;
     for (const auto& k : detail::kinds()) names.emplace_back(k.name);
     const auto kind_name = text(t, {}, "kind");
-    if (!kind_name)
-      throw InputError(path_, line, "kind", fmt::format("is missing; allowed: {}", fmt::join(names, ", ")));
+    if (!kind_name) missing("kind").fail(0, fmt::format("is missing; allowed: {}", fmt::join(names, ", ")));
     const auto found = std::find(names.begin(), names.end(), *kind_name);
     if (found == names.end()) {
-      place_of(path_, "kind", *t.get("kind"))
+      at("kind", *t.get("kind"))
           .fail(0, fmt::format("'{}' is not known; allowed: {}", *kind_name, fmt::join(names, ", ")));
     }
     const Kind& kind = detail::kinds()[static_cast<size_t>(found - names.begin())];
     for (auto&& [key, node] : t) {
+      (void)node;
       const std::string k(key.str());
       if (std::find(kCommon.begin(), kCommon.end(), k) != kCommon.end()) continue;
       if (std::any_of(kind.keys.begin(), kind.keys.end(), [&](const auto& x) { return k == x.name; })) continue;
       std::vector<std::string> allowed;
       for (const auto& x : kind.keys) allowed.emplace_back(x.name);
       for (const auto& x : kCommon) allowed.emplace_back(x);
-      throw InputError(path_, static_cast<unsigned>(key.source().begin.line), k,
-                       fmt::format("unknown key of '{}'; allowed: {}", kind.name, fmt::join(allowed, ", ")));
-      (void)node;
+      at(key).fail(0, fmt::format("unknown key of '{}'; allowed: {}", kind.name, fmt::join(allowed, ", ")));
     }
     for (const auto& k : kind.keys) {
       if (k.required && t.get(k.name) == nullptr) {
-        throw InputError(path_, line, k.name, fmt::format("is missing in this '{}' rule", kind.name));
+        missing(k.name).fail(0, fmt::format("is missing in this '{}' rule", kind.name));
       }
     }
-    const auto* clock = get(t, defaults, "clock");
-    if (clock == nullptr) {
-      throw InputError(path_, line, "clock",
-                       "is missing: name the clock in the rule or in [defaults]; it is never guessed");
+    if (get(t, defaults, "clock") == nullptr) {
+      missing("clock").fail(0, "is missing: name the clock in the rule or in [defaults]; it is never guessed");
     }
 
     // Scopes, then what the first glob stands for.
@@ -499,20 +235,18 @@ class Checker {
     if (const auto scope = text(t, defaults, "scope")) {
       scopes.clear();
       std::set<std::string> all;
-      for (const auto& s : wave_.signals()) {
+      for (const auto& s : sampler_.wave().signals()) {
         for (size_t dot = s.name.find('.'); dot != std::string::npos; dot = s.name.find('.', dot + 1)) {
           all.insert(s.name.substr(0, dot));
         }
       }
-      std::vector<std::string> captures;
       for (const auto& s : all) {
-        captures.clear();
-        if (glob(scope->c_str(), s.c_str(), captures)) scopes.push_back(s);
+        if (detail::glob(*scope, s)) scopes.push_back(s);
       }
       if (scopes.empty()) {
-        place_of(path_, "scope", *get(t, defaults, "scope"))
+        at("scope", *get(t, defaults, "scope"))
             .fail(0, fmt::format("no scope matches '{}'; nearest: {}", *scope,
-                                 fmt::join(nearest(*scope, {all.begin(), all.end()}), ", ")));
+                                 fmt::join(detail::nearest(*scope, {all.begin(), all.end()}), ", ")));
       }
     }
     struct First {
@@ -524,9 +258,9 @@ class Checker {
     const auto look = [&](const toml::node& n, const std::string& key) {
       const auto v = n.value_exact<std::string>();
       if (!v || first) return;
-      const Place place = place_of(path_, key, n);
+      const Place place = at(key, n);
       for (const auto& [name, offset] : names_in(*v, place)) {
-        if (!first && is_glob(name)) first = First{name, place, offset};
+        if (!first && detail::is_glob(name)) first = First{name, place, offset};
       }
     };
     for (const auto& k : kind.keys) {
@@ -537,10 +271,10 @@ class Checker {
         for (auto&& e : *n->as_array()) look(e, k.name);
       }
     }
-    const bool labelled = text(t, defaults, "scope") && is_glob(*text(t, defaults, "scope"));
+    const bool labelled = text(t, defaults, "scope") && detail::is_glob(*text(t, defaults, "scope"));
     for (const auto& scope : scopes) {
       if (!first) {
-        instance(t, defaults, kind, line, scope, {}, labelled ? scope : "");
+        instances(t, defaults, kind, line, scope, {}, labelled ? scope : "");
         continue;
       }
       std::set<std::string> labels;
@@ -549,83 +283,208 @@ class Checker {
         if (!labels.empty()) break;
         const std::string pattern = inside ? scope + "." + first->pattern : first->pattern;
         std::vector<std::string> captures;
-        for (const auto& s : wave_.signals()) {
-          captures.clear();
-          if (!glob(pattern.c_str(), s.name.c_str(), captures) || !labels.insert(s.name).second) continue;
-          instance(t, defaults, kind, line, scope, captures, s.name);
+        for (const auto& s : sampler_.wave().signals()) {
+          if (!detail::glob(pattern, s.name, &captures) || !labels.insert(s.name).second) continue;
+          instances(t, defaults, kind, line, scope, captures, s.name);
         }
       }
       if (labels.empty()) no_signal(first->pattern, first->place, first->offset);
     }
   }
 
+  /// The stars of a text replaced. Names that need it get backquotes.
+  static std::string without_stars(std::string text, const Place& place, const std::vector<std::string>& captures,
+                                   bool quote) {
+    auto found = names_in(text, place);
+    std::reverse(found.begin(), found.end());
+    for (const auto& [name, offset] : found) {
+      auto f = detail::is_glob(name) ? detail::filled(name, captures) : std::nullopt;
+      if (!f) continue;
+      const bool quoted = text[offset] == '`';
+      const bool plain = std::all_of(
+          f->begin(), f->end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '$' || c == '.'; });
+      if (quote && !quoted && !plain) f = "`" + *f + "`";
+      text.replace(offset + (quoted ? 1 : 0), name.size(), *f);
+    }
+    return text;
+  }
+  std::unique_ptr<Expr> expr(const std::string& text, const Place& place, Scoped& names,
+                             const std::vector<std::string>& captures) const {
+    auto e = std::make_unique<Expr>(text, place, names);
+    e->set_text(without_stars(text, place, captures, false));
+    return e;
+  }
+  std::unique_ptr<Expr> expr(const toml::node& n, const std::string& key, Scoped& names,
+                             const std::vector<std::string>& captures) const {
+    const auto v = n.value_exact<std::string>();
+    if (!v) at(key, n).fail(0, "must be an expression, as a text");
+    return expr(*v, at(key, n), names, captures);
+  }
+  uint32_t signal(const toml::node& n, const std::string& key, Scoped& names) const {
+    const auto v = n.value_exact<std::string>();
+    if (!v) at(key, n).fail(0, "must be the name of a signal");
+    const auto* b = names.find(*v);
+    if (b == nullptr) names.unknown(*v, at(key, n), 0);
+    return b->slot;
+  }
+
+  /// What a list of golden signals stands for.
+  std::vector<detail::Written> listed(const toml::node& n, const std::string& key, const std::string& scope,
+                                      const std::vector<std::string>& captures) const {
+    const auto* list = n.as_array();
+    if (list == nullptr || list->empty()) at(key, n).fail(0, "must be a list of expressions");
+    std::vector<detail::Written> out;
+    for (auto&& e : *list) {
+      const auto v = e.value_exact<std::string>();
+      const Place place = at(key, e);
+      if (!v) place.fail(0, "must be an expression, as a text");
+      const auto names = names_in(*v, place);
+      const auto star =
+          std::find_if(names.begin(), names.end(), [](const auto& x) { return detail::is_glob(x.first); });
+      if (star == names.end() || !captures.empty()) {
+        out.push_back({*v, place});
+        continue;
+      }
+      const size_t before = out.size();
+      for (const bool inside : {true, false}) {
+        if (inside ? scope.empty() : out.size() != before) continue;
+        const std::string pattern = inside ? scope + "." + star->first : star->first;
+        std::set<std::string> seen;
+        std::vector<std::string> own;
+        for (const auto& s : sampler_.wave().signals()) {
+          if (!detail::glob(pattern, s.name, &own) || !seen.insert(s.name).second) continue;
+          out.push_back({without_stars(*v, place, own, true), place});
+        }
+      }
+      if (out.size() == before) no_signal(star->first, place, star->second);
+    }
+    return out;
+  }
+
+  /// One instance of a rule; of a golden rule by cycle, one for each signal, which are one verdict.
+  void instances(const toml::table& t, const toml::table& defaults, const Kind& kind, unsigned line,
+                 const std::string& scope, const std::vector<std::string>& captures, const std::string& label) {
+    const auto list =
+        std::find_if(kind.keys.begin(), kind.keys.end(), [](const auto& k) { return k.type == KeyType::kList; });
+    if (list == kind.keys.end()) {
+      instance(t, defaults, kind, line, scope, captures, label, {});
+      return;
+    }
+    const auto all = listed(*t.get(list->name), list->name, scope, captures);
+    if (choice(t, {}, "by", "cycle|transaction", "cycle") == "transaction") {
+      instance(t, defaults, kind, line, scope, captures, label, all);
+      return;
+    }
+    const size_t group = sampler_.instances().size();
+    for (const auto& one : all) {
+      instance(t, defaults, kind, line, scope, captures, label, {one});
+      sampler_.instances().back()->group = group;
+    }
+  }
+
+  detail::GoldenSpec golden_spec(const toml::table& t, const toml::table& defaults, unsigned line,
+                                 const std::string& scope, const std::vector<std::string>& captures,
+                                 const std::vector<detail::Written>& signals) const {
+    detail::GoldenSpec spec;
+    const auto file = text(t, {}, "golden");
+    if (file) {
+      spec.file = (std::filesystem::path(path_).parent_path() / *file).string();
+    } else if (!default_golden_.empty()) {
+      spec.file = default_golden_;
+    } else {
+      Place{path_, line, static_cast<unsigned>(t.source().begin.column), "golden"}.fail(
+          0, "is missing: name the golden wave here, or with --golden");
+    }
+    const auto written = [&](const char* own, const char* common) -> std::optional<detail::Written> {
+      const bool given = t.get(own) != nullptr;
+      const auto* n = given ? t.get(own) : get(t, defaults, common);
+      const auto v = given ? text(t, {}, own) : text(t, defaults, common);
+      if (!v || *v == "none") return std::nullopt;
+      return detail::Written{*v, at(given ? own : common, *n), given};
+    };
+    const auto clock = written("golden_clock", "clock");
+    if (!clock) at("golden_clock", *t.get("golden_clock")).fail(0, "must be the name of a signal");
+    spec.clock = *clock;
+    const std::string edge =
+        choice(t, {}, "golden_edge", "rising|falling|both", choice(t, defaults, "edge", "rising|falling|both", ""));
+    spec.rising = edge != "falling";
+    spec.falling = edge != "rising";
+    spec.cycle = written("golden_cycle", "cycle");
+    spec.reset = written("golden_reset", "reset");
+    spec.event = written("event", "event");
+    if (spec.event) spec.event->as_written = false;
+    spec.signals = signals;
+    spec.scope = scope;
+    spec.captures = captures;
+    spec.prefix = text(t, {}, "golden_prefix");
+    if (const auto* n = t.get("golden_map")) {
+      const auto* table = n->as_table();
+      if (table == nullptr) at("golden_map", *n).fail(0, "must be a table: { \"name here\" = \"name there\" }");
+      for (auto&& [key, node] : *table) {
+        const auto v = node.value_exact<std::string>();
+        if (!v) at("golden_map", node).fail(0, "must be a name, as a text");
+        spec.map[std::string(key.str())] = *v;
+      }
+    }
+    spec.parameters = &file_.parameters;
+    if (const auto* n = get(t, defaults, "from_ns")) spec.from_ns = number(*n, "from_ns");
+    if (const auto* n = get(t, defaults, "to_ns")) spec.to_ns = number(*n, "to_ns");
+    return spec;
+  }
+
   void instance(const toml::table& t, const toml::table& defaults, const Kind& kind, unsigned line,
-                const std::string& scope, const std::vector<std::string>& captures, const std::string& label) {
+                const std::string& scope, const std::vector<std::string>& captures, const std::string& label,
+                const std::vector<detail::Written>& listed) {
     auto out = std::make_unique<Instance>();
     Instance& i = *out;
     Scoped names(*this, scope, captures);
-    const auto expr = [&](const toml::node& n, const std::string& key) {
-      const auto v = n.value_exact<std::string>();
-      if (!v) place_of(path_, key, n).fail(0, "must be an expression, as a text");
-      const Place place = place_of(path_, key, n);
-      auto e = std::make_unique<Expr>(*v, place, names);
-      std::string shown = *v;
-      auto found = names_in(*v, place);
-      std::reverse(found.begin(), found.end());
-      for (const auto& [name, offset] : found) {
-        const auto f = is_glob(name) ? filled(name, captures) : std::nullopt;
-        if (f) shown.replace(offset + (shown[offset] == '`' ? 1 : 0), name.size(), *f);
-      }
-      e->set_text(std::move(shown));
-      return e;
-    };
-    const auto signal = [&](const toml::node& n, const std::string& key) {
-      const auto v = n.value_exact<std::string>();
-      if (!v) place_of(path_, key, n).fail(0, "must be the name of a signal");
-      const auto* b = names.find(*v);
-      if (b == nullptr) names.unknown(*v, place_of(path_, key, n), 0);
-      return b->slot;
-    };
     Settings& s = i.settings;
-    s.tick_ns = wave_.ns(1);
+    s.tick_ns = sampler_.wave().ns(1);
     s.fail = [&](const std::string& key, const std::string& what) {
       const auto* n = key.empty() ? nullptr : t.get(key);
-      throw InputError(path_, n ? static_cast<unsigned>(n->source().begin.line) : line, key, what);
+      (n != nullptr ? at(key, *n) : Place{path_, line, static_cast<unsigned>(t.source().begin.column), key})
+          .fail(0, what);
     };
     for (const auto& k : kind.keys) {
       const auto* n = t.get(k.name);
       if (n == nullptr) continue;
       switch (k.type) {
-        case KeyType::kSignal: {
-          const uint32_t slot_number = signal(*n, k.name);
-          slots_[slot_number]->watchers.emplace_back(&i, k.name);
-          s.exprs[k.name].push_back(expr(*n, k.name));
+        case KeyType::kSignal:
+          sampler_.slot(signal(*n, k.name, names)).watchers.emplace_back(&i, k.name);
+          s.exprs[k.name].push_back(expr(*n, k.name, names, captures));
           break;
-        }
         case KeyType::kExpr:
-          s.exprs[k.name].push_back(expr(*n, k.name));
+          s.exprs[k.name].push_back(expr(*n, k.name, names, captures));
           break;
         case KeyType::kExprs: {
           const auto* list = n->as_array();
-          if (list == nullptr || list->empty()) place_of(path_, k.name, *n).fail(0, "must be a list of expressions");
-          for (auto&& e : *list) s.exprs[k.name].push_back(expr(e, k.name));
+          if (list == nullptr || list->empty()) at(k.name, *n).fail(0, "must be a list of expressions");
+          for (auto&& e : *list) s.exprs[k.name].push_back(expr(e, k.name, names, captures));
           break;
         }
         case KeyType::kInteger: {
           const double v = number(*n, k.name);
-          if (v != std::floor(v)) place_of(path_, k.name, *n).fail(0, "must be a whole number");
+          if (v != std::floor(v)) at(k.name, *n).fail(0, fmt::format("must be a whole number, and is {}", v));
           s.numbers[k.name] = v;
           break;
         }
         case KeyType::kNumber:
           s.numbers[k.name] = number(*n, k.name);
           break;
+        case KeyType::kList:
+          for (const auto& w : listed) s.exprs[k.name].push_back(expr(w.text, w.place, names, captures));
+          break;
+        case KeyType::kString:
+          s.texts[k.name] = *text(t, {}, k.name);
+          break;
+        case KeyType::kMap:
+          break;  // golden_spec reads it
         case KeyType::kText:
           s.texts[k.name] = choice(t, {}, k.name, k.choices, "");
           break;
         case KeyType::kFlag: {
           const auto v = n->value_exact<bool>();
-          if (!v) place_of(path_, k.name, *n).fail(0, "must be true or false");
+          if (!v) at(k.name, *n).fail(0, "must be true or false");
           s.flags[k.name] = *v;
           break;
         }
@@ -633,80 +492,172 @@ class Checker {
     }
     if (const auto* n = get(t, defaults, "reset");
         n != nullptr && !(n->is_string() && n->value_or(std::string()) == "none")) {
-      i.reset = expr(*n, "reset");
+      i.reset = expr(*n, "reset", names, captures);
     }
     for (auto& [key, list] : s.exprs) {
       (void)key;
       for (auto& e : list) i.all.push_back(e.get());
     }
     if (i.reset) i.all.push_back(i.reset.get());
-    std::set<uint32_t> seen;
-    for (const uint32_t u : names.used) {
-      if (seen.insert(u).second) {
-        i.slots.push_back(u);
-        slots_[u]->users.push_back(&i);
-      }
-    }
-    for (const Expr* e : i.all) i.settle = std::max(i.settle, e->settle());
-    i.domain = domain(t, defaults, signal);
+    i.domain = domain(t, defaults, names);
     i.rule = kind.make(s);
     i.trigger = kind.trigger;
     i.no_x = std::string(kind.name) == "no_x";
     i.vacuous_ok = choice(t, defaults, "vacuous", "fail|ok", "fail") == "ok";
     for (const auto& [key, limit] : {std::pair<const char*, uint64_t*>{"from_ns", &i.from}, {"to_ns", &i.to}}) {
-      if (const auto* n = get(t, defaults, key))
-        *limit = static_cast<uint64_t>(std::llround(number(*n, key) / s.tick_ns));
+      if (const auto* n = get(t, defaults, key)) {
+        const double ticks = number(*n, key) / s.tick_ns;
+        *limit = ticks >= 1.8e19 ? ~uint64_t{0} : static_cast<uint64_t>(ticks + 0.5);
+      }
     }
-    Verdict& v = i.rule->verdict();
+    if (i.from > i.to) s.fail("from_ns", "lies behind to_ns");
+    detail::Rule& r = *i.rule;
+    Verdict& v = r.verdict();
     v.kind = kind.name;
     v.name = text(t, {}, "name").value_or(fmt::format("{} of line {}", kind.name, line));
     v.instance = label;
     v.file = path_;
     v.line = line;
     v.warning = choice(t, defaults, "severity", "error|warning", "error") == "warning";
-    instances_.push_back(std::move(out));
+    s.fail = nullptr;  // what it looks at ends here
+    sampler_.add(std::move(out), names.used);
+    if (dynamic_cast<detail::GoldenRule*>(&r) == nullptr) return;
+    auto spec = golden_spec(t, defaults, line, scope, captures, listed);
+    specs.emplace(sampler_.instances().size() - 1, spec);
+    if (pool_ != nullptr) pool_->attach(i, std::move(spec));
   }
 
-  template <class Find>
-  size_t domain(const toml::table& t, const toml::table& defaults, const Find& signal) {
-    Domain d;
+  size_t domain(const toml::table& t, const toml::table& defaults, Scoped& names) {
     const auto* clock = get(t, defaults, "clock");
-    d.clock = signal(*clock, "clock");
-    if (slots_[d.clock]->width != 1) place_of(path_, "clock", *clock).fail(0, "a clock has one bit");
+    const auto used = names.used.size();
+    const uint32_t slot = signal(*clock, "clock", names);
+    if (sampler_.slot(slot).width != 1) {
+      at("clock", *clock).fail(0, fmt::format("a clock has one bit, and this has {}", sampler_.slot(slot).width));
+    }
     const std::string edge = choice(t, defaults, "edge", "rising|falling|both", "");
     if (edge.empty()) {
-      throw InputError(
-          path_, static_cast<unsigned>(t.source().begin.line), "edge",
-          "is missing: name the edge (rising, falling, both) in the rule or in [defaults]; it is never guessed");
+      const auto start = t.source().begin;
+      Place{path_, static_cast<unsigned>(start.line), static_cast<unsigned>(start.column), "edge"}.fail(
+          0, "is missing: name the edge (rising, falling, both) in the rule or in [defaults]; it is never guessed");
     }
-    d.rising = edge != "falling";
-    d.falling = edge != "rising";
-    if (const auto* n = get(t, defaults, "cycle")) d.cycle = signal(*n, "cycle");
-    for (size_t n = 0; n < domains_.size(); ++n) {
-      const Domain& o = domains_[n];
-      if (o.clock == d.clock && o.rising == d.rising && o.falling == d.falling && o.cycle == d.cycle) return n;
+    std::optional<uint32_t> cycle;
+    if (const auto* n = get(t, defaults, "cycle")) {
+      cycle = signal(*n, "cycle", names);
+      if (sampler_.slot(*cycle).width > 64) at("cycle", *n).fail(0, "a cycle number has at most 64 bits");
     }
-    domains_.push_back(std::move(d));
-    slots_[domains_.back().clock]->domains.push_back(domains_.size() - 1);
-    return domains_.size() - 1;
+    names.used.resize(used);  // clock and cycle number are no part of the rule's picture
+    return sampler_.domain(slot, edge != "falling", edge != "rising", cycle);
   }
 
   static const std::vector<std::string> kCommon;
 
   const std::string& path_;
-  Reader& wave_;
-  std::unordered_map<std::string, uint32_t> index_;
-  std::vector<uint32_t> slot_of_id_;
-  std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<Domain> domains_;
-  std::vector<std::unique_ptr<Instance>> instances_;
-  std::vector<uint32_t> dirty_, ids_;
-  uint64_t time_ = 0, end_ = 0, average_period_ = 1;
-  bool seen_unknown_ = false, recording_ = false;
+  const RulesFile& file_;
+  Sampler& sampler_;
+  detail::GoldenPool* pool_;
+  const std::string& default_golden_;
 };
 
-const std::vector<std::string> Checker::kCommon{"kind",  "name",     "clock",   "edge",    "reset", "cycle",
-                                                "scope", "severity", "vacuous", "from_ns", "to_ns"};
+// The first two are not for [defaults].
+const std::vector<std::string> Loader::kCommon{"kind",  "name",     "clock",   "edge",    "reset", "cycle",
+                                               "scope", "severity", "vacuous", "from_ns", "to_ns"};
+
+RulesFile parsed(const std::string& path) {
+  RulesFile f;
+  f.path = path;
+  std::error_code ec;
+  if (std::filesystem::is_directory(path, ec)) throw InputError(path, 0, "", "is a directory; give a file of rules");
+  try {
+    f.root = toml::parse_file(path);
+  } catch (const toml::parse_error& e) {
+    const auto p = e.source().begin;
+    Place{path, static_cast<unsigned>(p.line), static_cast<unsigned>(p.column), ""}.fail(0,
+                                                                                         std::string(e.description()));
+  }
+  const auto* n = f.root.get("parameters");
+  if (n == nullptr) return f;
+  const auto* table = n->as_table();
+  if (table == nullptr) place_of(path, "parameters", *n).fail(0, "must be a table: [parameters] with NAME = number");
+  for (auto&& [key, node] : *table) {
+    const std::string name(key.str());
+    const auto p = key.source().begin;
+    const Place place{path, static_cast<unsigned>(p.line), static_cast<unsigned>(p.column), "parameters." + name};
+    static const std::string kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    if (name.find_first_not_of(kLetters + "0123456789") != std::string::npos || name.empty() ||
+        kLetters.find(name[0]) == std::string::npos) {
+      place.fail(0, "the name of a parameter has letters, digits and _, and does not begin with a digit");
+    }
+    for (const char* word : {"and", "or", "not", "min", "max"}) {
+      if (name == word) place.fail(0, "is a word of the expressions; take another name");
+    }
+    const auto v = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!v || !std::isfinite(*v) || std::abs(*v) > 1e18) {
+      place_of(path, "parameters." + name, node).fail(0, "must be a number");
+    }
+    f.parameters[name] = *v;
+  }
+  return f;
+}
+
+/// Parameters take presets first, then what was given; the latter must be declared somewhere.
+void set_parameters(std::vector<RulesFile>& files, const CheckOptions& options, Report& report) {
+  std::vector<std::string> all;
+  for (auto& f : files) {
+    for (auto& [name, value] : f.parameters) {
+      all.push_back(name);
+      std::string from = "default";
+      if (const auto it = options.presets.find(name); it != options.presets.end() && it->second != value) {
+        value = it->second;
+        from = "preset";
+      }
+      if (const auto it = options.parameters.find(name); it != options.parameters.end()) {
+        value = it->second;
+        from = "--param";
+      }
+      report.parameters.push_back({name, value, f.path, from});
+    }
+  }
+  for (const auto& [name, value] : options.parameters) {
+    (void)value;
+    if (std::find(all.begin(), all.end(), name) != all.end()) continue;
+    throw InputError("", 0, "",
+                     all.empty() ? fmt::format("parameter '{}': no rules file has a table [parameters]", name)
+                                 : fmt::format("parameter '{}' is declared in no [parameters]; nearest: {}", name,
+                                               fmt::join(detail::nearest(name, all), ", ")));
+  }
+}
+
+/// No signal of the wave is ever x or z.
+bool two_state(Reader& wave) {
+  struct Found {};
+  struct Sink : Visitor {
+    void on_change(uint32_t, uint64_t, const char* bits, uint32_t width) override {
+      for (uint32_t i = 0; i < width; ++i) {
+        if (bits[i] != '0' && bits[i] != '1') throw Found{};
+      }
+    }
+  } sink;
+  std::vector<uint32_t> ids;
+  for (const auto& s : wave.signals()) ids.push_back(s.id);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  try {
+    wave.read(ids, sink);
+  } catch (const Found&) {
+    return false;
+  }
+  return true;
+}
+
+/// Adds what another instance of the same rule found.
+void merge(Verdict& v, const Verdict& w) {
+  v.triggers += w.triggers;
+  v.count += w.count;
+  if (v.detail.empty()) v.detail = w.detail;
+  v.first.insert(v.first.end(), w.first.begin(), w.first.end());
+  std::stable_sort(v.first.begin(), v.first.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  if (v.first.size() > 5) v.first.resize(5);
+}
 
 }  // namespace
 
@@ -732,48 +683,81 @@ size_t Report::count(Status s) const {
       std::count_if(verdicts.begin(), verdicts.end(), [&](const auto& v) { return v.status == s; }));
 }
 
-Report check(const std::string& rules_path, Reader& wave) {
-  toml::table root;
-  try {
-    root = toml::parse_file(rules_path);
-  } catch (const toml::parse_error& e) {
-    const auto at = e.source().begin;
-    Place{rules_path, static_cast<unsigned>(at.line), static_cast<unsigned>(at.column), ""}.fail(
-        0, std::string(e.description()));
-  }
+Report check(const std::vector<std::string>& rules_paths, Reader& wave, const CheckOptions& options) {
   Report report;
-  report.rules = rules_path;
+  report.rules = rules_paths;
   report.wave = wave.path();
   report.tick_ns = wave.ns(1);
+  std::vector<RulesFile> files;
+  for (const auto& p : rules_paths) files.push_back(parsed(p));
+  set_parameters(files, options, report);
+  std::vector<size_t> failed;        // verdicts
+  std::vector<size_t> first_failed;  // the instance of each that failed first
   uint64_t last_failure = 0;
-  std::vector<size_t> failed;
   {
-    Checker checker(rules_path, root, wave);
-    report.end = checker.run();
-    for (auto& i : checker.instances()) {
-      Verdict& v = i->rule->verdict();
+    Sampler sampler(wave);
+    detail::GoldenPool pool(sampler);
+    for (const auto& f : files) Loader(f, sampler, &pool, options.golden);
+    pool.start();
+    report.end = sampler.run();
+    const auto& all = sampler.instances();
+    for (size_t n = 0; n < all.size();) {
+      const Instance& i = *all[n];
+      Verdict& v = i.rule->verdict();
+      size_t worst = n, next = n + 1;
+      uint64_t failing = v.count != 0;
+      for (; next < all.size() && all[next]->group == i.group && i.group != ~size_t{0}; ++next) {
+        const Verdict& w = all[next]->rule->verdict();
+        failing += w.count != 0;
+        if (w.count != 0 && (v.count == 0 || w.first[0].time < v.first[0].time)) worst = next;
+        merge(v, w);
+      }
+      if (next - n > 1) {
+        v.expected += fmt::format("; the same for {} more signal{}", next - n - 1, next - n == 2 ? "" : "s");
+        v.measured.emplace_back("signals", fmt::format("{}", next - n));
+        v.measured.emplace_back("signals_that_differ", fmt::format("{}", failing));
+      }
       if (v.count != 0) {
         v.status = Status::kFailed;
         failed.push_back(report.verdicts.size());
-        last_failure = std::max(last_failure, v.first[0].time + (kAfter + 5) * checker.average_period());
+        first_failed.push_back(worst);
+        last_failure = std::max(last_failure, v.first[0].time + (detail::kAfter + 5) * sampler.average_period());
+      } else if (!i.sampled && !i.vacuous_ok) {
+        v.status = Status::kVacuous;
+        v.detail = sampler.domain(i.domain).edges == 0
+                       ? fmt::format("{} has no edge to sample at", sampler.slot(sampler.domain(i.domain).clock).name)
+                       : "no sample lies outside of reset and inside of the window";
+      } else if (i.no_x && sampler.two_state() && two_state(wave)) {
+        v.status = Status::kVacuous;
+        v.detail = "no x or z in the whole wave: a two-state dump, on which this rule can never fail";
       } else if (!v.detail.empty()) {
         v.status = Status::kIncomplete;
-      } else if (i->no_x && checker.two_state() && !i->vacuous_ok) {
+      } else if (v.triggers == 0 && !i.vacuous_ok) {
         v.status = Status::kVacuous;
-        v.detail = "no x or z in any signal that the rules use: a two-state dump, on which this rule can never fail";
-      } else if (v.triggers == 0 && !i->vacuous_ok) {
-        v.status = Status::kVacuous;
-        v.detail = std::string(i->trigger) + "; vacuous = \"ok\" allows that";
+        v.detail = std::string(i.trigger) + "; vacuous = \"ok\" allows that";
       }
       report.verdicts.push_back(std::move(v));
+      n = next;
     }
   }
   if (failed.empty()) return report;
   // The values round the failures: only now is it known where.
-  Checker again(rules_path, root, wave);
-  for (const size_t n : failed) again.instances()[n]->target = report.verdicts[n].first[0].sample;
-  again.record(failed, last_failure);
-  for (const size_t n : failed) report.verdicts[n].around = std::move(again.instances()[n]->rule->verdict().around);
+  Sampler again(wave);
+  std::map<size_t, detail::GoldenSpec> specs;
+  for (const auto& f : files) {
+    const Loader loader(f, again, nullptr, options.golden);
+    specs.insert(loader.specs.begin(), loader.specs.end());
+  }
+  for (size_t k = 0; k < failed.size(); ++k) {
+    again.instances()[first_failed[k]]->target = report.verdicts[failed[k]].first[0].sample;
+  }
+  again.record(first_failed, last_failure);
+  for (size_t k = 0; k < failed.size(); ++k) {
+    Around& around = report.verdicts[failed[k]].around;
+    around = std::move(again.instances()[first_failed[k]]->rule->verdict().around);
+    const auto spec = specs.find(first_failed[k]);
+    if (spec != specs.end() && !spec->second.event) detail::GoldenPool::add_row(again, spec->second, around);
+  }
   return report;
 }
 

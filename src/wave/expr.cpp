@@ -66,15 +66,6 @@ std::string Bits::text() const {
   return first == std::string::npos ? "0" : out.substr(first);
 }
 
-Truth truth(const Bits& b) {
-  bool unknown = false;
-  for (uint32_t i = 0; i < b.words(); ++i) {
-    if (b.v[i] & ~b.x[i]) return Truth::kTrue;
-    unknown = unknown || b.x[i] != 0;
-  }
-  return unknown ? Truth::kUnknown : Truth::kFalse;
-}
-
 namespace {
 
 enum class Op {
@@ -346,6 +337,13 @@ class Parser {
   }
 
   int unary() {
+    if (++depth_ > 256) place_.fail(tokens_[i_].at, "is nested too deep: at most 256 levels");
+    const int n = operand();
+    --depth_;
+    return n;
+  }
+
+  int operand() {
     const Token& t = tokens_[i_];
     if (t.kind == Token::kName && !t.quoted && t.text == "not") {
       ++i_;
@@ -371,6 +369,13 @@ class Parser {
 
   uint64_t index() {
     const Token& t = tokens_[i_];
+    if (t.kind == Token::kName && !t.quoted) {
+      if (const auto c = names_.constant(t.text, place_, t.at)) {
+        if (*c > 999'999'999) place_.fail(t.at, fmt::format("'{}' is {}, too large here", t.text, *c));
+        ++i_;
+        return *c;
+      }
+    }
     if (t.kind != Token::kNumber || t.text.find_first_not_of("0123456789") != std::string::npos || t.text.size() > 9) {
       place_.fail(t.at, fmt::format("a plain number was expected here, not '{}'", shown()));
     }
@@ -420,6 +425,16 @@ class Parser {
     }
     ++i_;
     if (!t.quoted && symbol("(")) return call(t);
+    if (!t.quoted) {
+      if (const auto c = names_.constant(t.text, place_, t.at)) {
+        Node n;
+        n.width = 64;
+        n.make();
+        n.own[0] = *c;
+        const int a = add(std::move(n));
+        return symbol("[") ? slice(a, 63, 0) : a;
+      }
+    }
     const Names::Bound* bound = names_.find(t.text);
     if (bound == nullptr && symbol("[") && tokens_[i_ + 1].kind == Token::kNumber && tokens_[i_ + 2].text == "]") {
       bound = names_.find(t.text + "[" + tokens_[i_ + 1].text + "]");  // an element of an array
@@ -457,6 +472,9 @@ class Parser {
       const size_t at = tokens_[i_].at;
       depth = static_cast<unsigned>(index());
       if (depth < 1 || depth > 4096) place_.fail(at, "past() goes back 1 to 4096 samples");
+      if (uint64_t{width(n.a)} * depth > (1u << 26)) {
+        place_.fail(at, fmt::format("past() of {} bits over {} samples is too much; take a slice", width(n.a), depth));
+      }
     }
     expect(")");
     n.width = f->op == Op::kPast ? width(n.a) : f->op == Op::kCountOnes ? 32 : 1;
@@ -532,16 +550,17 @@ class Parser {
   std::vector<Token> tokens_;
   std::vector<unsigned> settle_;
   size_t i_ = 0;
+  unsigned depth_ = 0;
 };
 
 Expr::Expr(const std::string& text, const Place& place, Names& names) : text_(text) {
   Parser(*this, place, names).parse();
+  result_ = nodes_.back().bits;
+  computed_ = nodes_.size() > 1;
 }
 Expr::~Expr() = default;
 Expr::Expr(Expr&&) noexcept = default;
 Expr& Expr::operator=(Expr&&) noexcept = default;
-
-Bits Expr::last() const { return nodes_.back().bits; }
 
 namespace {
 
@@ -550,6 +569,10 @@ uint64_t mask_of_top(uint32_t width) { return width % 64 == 0 ? ~uint64_t{0} : (
 uint64_t word(const uint64_t* p, uint32_t words, uint32_t i) { return i < words ? p[i] : 0; }
 
 Truth equal(const Bits& a, const Bits& b) {
+  if (a.words() == 1 && b.words() == 1) {
+    const uint64_t x = a.x[0] | b.x[0];
+    return ((a.v[0] ^ b.v[0]) & ~x) != 0 ? Truth::kFalse : x != 0 ? Truth::kUnknown : Truth::kTrue;
+  }
   const uint32_t n = std::max(a.words(), b.words());
   bool unknown = false;
   for (uint32_t i = 0; i < n; ++i) {
@@ -577,7 +600,7 @@ uint32_t ones(const Bits& b) {
 
 }  // namespace
 
-Bits Expr::sample() {
+Bits Expr::compute() {
   for (Node& n : nodes_) {
     if (n.op == Op::kConst || n.op == Op::kSignal) continue;
     uint64_t* v = n.own.get();
@@ -760,7 +783,7 @@ Bits Expr::sample() {
         break;
     }
   }
-  return nodes_.back().bits;
+  return result_;
 }
 
 std::vector<std::pair<std::string, size_t>> names_in(const std::string& text, const Place& place) {

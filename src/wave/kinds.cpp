@@ -295,6 +295,12 @@ class Pairing : public Rule {
     if (tag_a_ != nullptr && (a_change_ != nullptr || b_change_ != nullptr)) {
       s.fail(std::string("tag_") + a, "tags go with sampled events, not with a_change and b_change");
     }
+    for (const auto* tag : {tag_a_, tag_b_}) {
+      if (tag != nullptr && tag->last().width > 64) {
+        s.fail(std::string("tag_") + (tag == tag_a_ ? a : b),
+               fmt::format("has {} bits; a tag has at most 64", tag->last().width));
+      }
+    }
     if (stray_a_ok_ && !nearest_) s.fail("unmatched_a", "goes with match = \"nearest\" only");
     if (nearest_ && tag_a_ != nullptr) s.fail("match", "'nearest' and tags exclude each other");
     if (hi_ && *hi_ < lo_) s.fail("hi", fmt::format("{} is below lo, {}", *hi_, lo_));
@@ -343,6 +349,9 @@ class Pairing : public Rule {
     } else if (pending != 0 && !pending_ok_) {
       incomplete(fmt::format("{} of {} have no {} yet at the end of the wave, the first from {:.3f} ns", pending,
                              name_a_, name_b_, static_cast<double>(open_.front().tick.time) * tick_ns_));
+    }
+    if (mode_ != kMatch && samples_ == 0 && pairs_ != 0) {
+      incomplete(fmt::format("all {} pairs were left out by skip = {}: nothing was checked", pairs_, skip_));
     }
     if (mode_ == kMatch) verdict_.measured.emplace_back("most_outstanding", fmt::format("{}", seen_most_));
     if (mode_ == kMatch || samples_ == 0) return;
@@ -413,6 +422,10 @@ class Pairing : public Rule {
   void on_a(const Tick& t) {
     trigger();
     const uint64_t tag = tag_a_ != nullptr ? tag_a_->last().low() : 0;
+    if (tag_a_ != nullptr && !tag_a_->last().known()) {
+      fail(t, [&] { return fmt::format("{} with an unknown tag, {}", name_a_, shown(tag_a_)); });
+      return;
+    }
     if (tag_a_ != nullptr) {
       for (size_t i = 0; i < open_.size(); ++i) {
         if (open_[i].tag != tag) continue;
@@ -434,6 +447,10 @@ class Pairing : public Rule {
     size_t i = 0;
     if (tag_b_ != nullptr) {
       const uint64_t tag = tag_b_->last().low();
+      if (!tag_b_->last().known()) {
+        fail(t, [&] { return fmt::format("{} with an unknown tag, {}", name_b_, shown(tag_b_)); });
+        return;
+      }
       while (i < open_.size() && open_[i].tag != tag) ++i;
       if (i == open_.size()) {
         if (stray_b_) fail(t, [&] { return fmt::format("{} with tag {:x}, which is not open", name_b_, tag); });
@@ -772,6 +789,20 @@ const std::vector<Kind>& kinds() {
         {"at_most", T::kNumber}},
        make<Throughput>,
        "the event never happened"},
+      {"golden",
+       {{"signals", T::kList, true},
+        {"golden", T::kString},
+        {"by", T::kText, false, "cycle|transaction"},
+        {"event", T::kExpr},
+        {"tolerance", T::kInteger},
+        {"golden_prefix", T::kString},
+        {"golden_map", T::kMap},
+        {"golden_clock", T::kString},
+        {"golden_edge", T::kText, false, "rising|falling|both"},
+        {"golden_reset", T::kString},
+        {"golden_cycle", T::kString}},
+       make_golden,
+       "no sample of it lies outside of reset"},
   };
   return all;
 }

@@ -17,6 +17,9 @@ std::unique_ptr<Reader> Reader::open(const std::string& path) {
   if (std::filesystem::is_directory(path, ec)) {
     throw InputError(path, 0, "", "is a directory; give a waveform file (FST or VCD)");
   }
+  if (std::filesystem::exists(path, ec) && !std::filesystem::is_regular_file(path, ec)) {
+    throw InputError(path, 0, "", "is a pipe or a device; a wave is read more than once: write it to a file");
+  }
   std::FILE* f = std::fopen(path.c_str(), "rb");
   if (f == nullptr) throw InputError(path, 0, "", std::string("cannot be opened: ") + std::strerror(errno));
   unsigned char head[4096];
@@ -29,16 +32,31 @@ std::unique_ptr<Reader> Reader::open(const std::string& path) {
     for (int i = 1; i <= 8; ++i) length = length << 8 | head[i];
     if (head[0] == 254 || length == 329) return detail::open_fst(path);
   }
+  struct Packed {
+    const char *magic, *name, *tool;
+  };
+  static constexpr Packed kPacked[] = {{"\x1f\x8b", "gzip", "gunzip"},
+                                       {"BZh", "bzip2", "bunzip2"},
+                                       {"\xfd"
+                                        "7zXZ",
+                                        "xz", "unxz"},
+                                       {"\x28\xb5\x2f\xfd", "zstd", "unzstd"}};
+  for (const auto& p : kPacked) {
+    if (n > std::strlen(p.magic) && std::memcmp(head, p.magic, std::strlen(p.magic)) == 0) {
+      throw InputError(path, 0, "",
+                       std::string("is compressed with ") + p.name + ": unpack it first (" + p.tool + " -k)");
+    }
+  }
   size_t i = 0;
   while (i < n && std::isspace(head[i])) ++i;
   if (i < n && head[i] == '$') {
-    static constexpr const char* kWords[] = {"$date",  "$version", "$timescale", "$comment",
-                                             "$scope", "$var",     "$upscope",   "$enddefinitions"};
+    static constexpr const char* kWords[] = {"$date", "$version", "$timescale",      "$comment",  "$scope",
+                                             "$var",  "$upscope", "$enddefinitions", "$attrbegin"};
     for (const char* w : kWords) {
       if (n - i >= std::strlen(w) && std::memcmp(head + i, w, std::strlen(w)) == 0) return detail::open_vcd(path);
     }
   }
-  throw InputError(path, 0, "", "is no waveform: neither FST nor VCD (told by its first bytes)");
+  throw InputError(path, 0, "", "is no waveform: neither FST nor VCD (told by its first bytes); convert other formats");
 }
 
 namespace detail {

@@ -5,49 +5,15 @@
 
 #include <algorithm>
 
+#include "markup.h"
 #include "rnic/wave/check.h"
 
 namespace rnic::wave {
 namespace {
 
-std::string xml(const std::string& s) {
-  std::string out;
-  for (const char c : s) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-      case '\t':
-        out += c;
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return out;
-}
-
-std::string quoted(const std::string& s) {
-  static const std::string kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;
-  std::string out = "'";
-  for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-std::string shortened(const std::string& value) {
-  return value.size() <= 16 ? value : value.substr(0, 6) + ".." + value.substr(value.size() - 6);
-}
+using detail::quoted;
+using detail::shortened;
+using detail::xml;
 
 std::string table_of(const Around& a, double tick_ns) {
   if (a.cycles.empty()) return "";
@@ -79,7 +45,7 @@ std::string table_of(const Around& a, double tick_ns) {
 }
 
 /// Everything about a bad verdict, without its first line.
-std::string details(const Report& r, const Verdict& v, const std::string& again) {
+std::string details(const Report& r, const Verdict& v, const Commands& commands, bool with_values = true) {
   std::string out;
   const auto instant = [&](const Failure& f) {
     return fmt::format("{:.3f} ns, cycle {}", static_cast<double>(f.time) * r.tick_ns, f.cycle);
@@ -94,73 +60,28 @@ std::string details(const Report& r, const Verdict& v, const std::string& again)
     if (v.count > 1) {
       for (const auto& f : v.first) out += fmt::format("    {}: {}\n", instant(f), f.what);
     }
-    if (!v.around.cycles.empty()) out += "  values sampled before the edge:\n" + table_of(v.around, r.tick_ns);
+    if (with_values && !v.around.cycles.empty())
+      out += "  values sampled before the edge:\n" + table_of(v.around, r.tick_ns);
   } else {
     out += fmt::format("  {}\n  expected: {}\n", v.detail, v.expected);
   }
   for (const auto& [name, value] : v.measured) out += fmt::format("  {} = {}\n", name, value);
-  out += fmt::format("  again:  {}\n", again);
+  out += fmt::format("  again:  {}\n", commands.check);
+  if (!commands.replay.empty()) out += fmt::format("  run:    {}\n", commands.replay);
+  if (!commands.seed.empty()) out += fmt::format("  seed:   {}\n", commands.seed);
   if (v.status == Status::kFailed && !v.around.times.empty()) {
-    // GTKWave takes times from a save file alone: its first lines are scale with marker, and the left end.
-    const uint64_t left = v.around.times.front(), right = v.around.times.back();
-    int zoom = 0;
-    while (zoom < 62 && (uint64_t{1} << zoom) * 100 < right - left) ++zoom;
-    out += fmt::format("  viewer: printf '*-{}.0 {}\\n[timestart] {}\\n' > at.gtkw && gtkwave {} at.gtkw\n", zoom,
-                       v.first[0].time, left, quoted(r.wave));
+    out += fmt::format("  viewer: {}\n",
+                       detail::viewer(r.wave, v.first[0].time, v.around.times.front(), v.around.times.back()));
   }
   return out;
 }
 
-/// The signals round a failure: one bit as a line, more as boxes with their values.
-std::string drawing(const Around& a, double tick_ns) {
-  constexpr int kName = 300, kStep = 84, kRow = 26;
-  const auto n = static_cast<int>(a.cycles.size());
-  std::vector<const Around::Row*> rows;
-  for (const auto& r : a.rows) {
-    if (rows.size() < 24 && std::none_of(rows.begin(), rows.end(), [&](const auto* x) { return x->name == r.name; })) {
-      rows.push_back(&r);
-    }
+std::string parameters(const Report& r) {
+  std::string s;
+  for (const auto& p : r.parameters) {
+    if (p.from != "default") s += fmt::format("{}{} = {} ({})", s.empty() ? "" : ", ", p.name, p.value, p.from);
   }
-  const int height = kRow * (static_cast<int>(rows.size()) + 2);
-  std::string s = fmt::format("<svg width=\"{}\" height=\"{}\" font-family=\"monospace\" font-size=\"12\">\n",
-                              kName + kStep * n + 10, height);
-  s += fmt::format("<rect x=\"{}\" y=\"0\" width=\"{}\" height=\"{}\" fill=\"#fdd\"/>\n",
-                   kName + kStep * static_cast<int>(a.marked), kStep, height);
-  for (int i = 0; i < n; ++i) {
-    s += fmt::format("<text x=\"{}\" y=\"16\">{}</text><text x=\"{}\" y=\"36\" fill=\"#666\">{:.3f}</text>\n",
-                     kName + kStep * i + 4, a.cycles[static_cast<size_t>(i)], kName + kStep * i + 4,
-                     static_cast<double>(a.times[static_cast<size_t>(i)]) * tick_ns);
-  }
-  int y = 2 * kRow;
-  for (const auto* r : rows) {
-    const std::string name = r->name.size() <= 40 ? r->name : ".." + r->name.substr(r->name.size() - 38);
-    s += fmt::format("<text x=\"4\" y=\"{}\">{}</text>\n", y + 17, xml(name));
-    const bool bit =
-        std::all_of(r->values.begin(), r->values.end(), [](const auto& v) { return v == "0" || v == "1"; });
-    if (bit) {
-      std::string path;
-      for (int i = 0; i < n; ++i) {
-        const int at = y + (r->values[static_cast<size_t>(i)] == "1" ? 4 : 22);
-        path += fmt::format("{}{},{} L{},{} ", i == 0 ? "M" : "L", kName + kStep * i, at, kName + kStep * (i + 1), at);
-      }
-      s += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#063\"/>\n", path);
-    } else {
-      for (int i = 0; i < n;) {
-        int j = i + 1;
-        while (j < n && r->values[static_cast<size_t>(j)] == r->values[static_cast<size_t>(i)]) ++j;
-        const std::string v = shortened(r->values[static_cast<size_t>(i)]);
-        s += fmt::format(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"18\" fill=\"none\" stroke=\"{}\"/><text x=\"{}\" y=\"{}\" "
-            "font-size=\"{}\">{}</text>\n",
-            kName + kStep * i + 1, y + 4, kStep * (j - i) - 2,
-            v.find_first_of("xz") != std::string::npos ? "#c00" : "#036", kName + kStep * i + 4, y + 17,
-            v.size() > 10 && j - i == 1 ? 8 : 12, xml(v));
-        i = j;
-      }
-    }
-    y += kRow;
-  }
-  return s + "</svg>\n";
+  return s;
 }
 
 std::string summary(const Report& r) {
@@ -176,79 +97,113 @@ std::string summary(const Report& r) {
 
 }  // namespace
 
-std::string text_of(const Report& r, const std::string& again) {
+std::string text_of(const Report& r, const Commands& commands) {
   std::string out;
   for (const auto& v : r.verdicts) {
     out += fmt::format("{:<10} {:<12} {}  ({}:{}){}\n", to_string(v.status), v.kind, v.title(), v.file, v.line,
                        v.warning && v.status != Status::kPassed ? "  warning only" : "");
-    if (v.status != Status::kPassed) out += details(r, v, again);
+    if (v.status != Status::kPassed) out += details(r, v, commands);
   }
+  if (const auto p = parameters(r); !p.empty()) out += fmt::format("parameters: {}\n", p);
   return out + fmt::format("{}; {} up to {:.3f} ns\n", summary(r), r.wave, static_cast<double>(r.end) * r.tick_ns);
 }
 
-std::string junit_of(const Report& r, const std::string& again) {
-  const auto bad = [&](bool failed) {
-    return std::count_if(r.verdicts.begin(), r.verdicts.end(),
-                         [&](const auto& v) { return v.bad() && (v.status == Status::kFailed) == failed; });
-  };
-  std::string s = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"wavecheck {}\" tests=\"{}\" "
-      "failures=\"{}\" errors=\"{}\">\n",
-      xml(r.rules), r.verdicts.size(), bad(true), bad(false));
-  for (const auto& v : r.verdicts) {
-    s += fmt::format("<testcase classname=\"wavecheck.{}\" name=\"{}\" file=\"{}\" line=\"{}\">", v.kind,
-                     xml(v.title()), xml(v.file), v.line);
-    if (!v.measured.empty()) {
+std::string junit_of(const Report& r, const Commands& commands) {
+  std::string s = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  std::vector<std::string> done;
+  for (const auto& file : r.rules) {
+    if (std::find(done.begin(), done.end(), file) != done.end()) continue;  // given twice
+    done.push_back(file);
+    std::vector<const Verdict*> all;
+    for (const auto& v : r.verdicts) {
+      if (v.file == file) all.push_back(&v);
+    }
+    const auto bad = [&](bool failed) {
+      return std::count_if(all.begin(), all.end(),
+                           [&](const auto* v) { return v->bad() && (v->status == Status::kFailed) == failed; });
+    };
+    s += fmt::format("<testsuite name=\"wavecheck {}\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n<properties>",
+                     xml(file), all.size(), bad(true), bad(false));
+    const auto property = [&](const std::string& name, const std::string& value) {
+      s += fmt::format("<property name=\"{}\" value=\"{}\"/>", xml(name), xml(value));
+    };
+    property("wave", r.wave);
+    property("again", commands.check);
+    if (!commands.replay.empty()) property("run", commands.replay);
+    if (!commands.seed.empty()) property("seed", commands.seed);
+    for (const auto& p : r.parameters) {
+      if (p.file == file) property("parameter." + p.name, fmt::format("{}", p.value));
+    }
+    s += "</properties>\n";
+    for (const auto* verdict : all) {
+      const auto& v = *verdict;
+      s += fmt::format("<testcase classname=\"wavecheck.{}\" name=\"{}\" file=\"{}\" line=\"{}\">", v.kind,
+                       xml(v.title()), xml(v.file), v.line);
       s += "<properties>";
-      for (const auto& [name, value] : v.measured) {
-        s += fmt::format("<property name=\"{}\" value=\"{}\"/>", xml(name), xml(value));
-      }
+      property("triggers", fmt::format("{}", v.triggers));
+      for (const auto& [name, value] : v.measured) property(name, value);
       s += "</properties>";
+      const std::string text =
+          v.status == Status::kPassed ? "" : fmt::format("{}:{}\n{}", v.file, v.line, details(r, v, commands));
+      if (v.bad()) {
+        const char* tag = v.status == Status::kFailed ? "failure" : "error";
+        const std::string what =
+            v.status == Status::kFailed ? v.first[0].what : fmt::format("{}: {}", to_string(v.status), v.detail);
+        s += fmt::format("<{} message=\"{}\">{}</{}>", tag, xml(what), xml(text), tag);
+      } else if (!text.empty()) {
+        s += fmt::format("<system-out>warning: {}</system-out>", xml(text));
+      }
+      s += "</testcase>\n";
     }
-    const std::string text =
-        v.status == Status::kPassed ? "" : fmt::format("{}:{}\n{}", v.file, v.line, details(r, v, again));
-    if (v.bad()) {
-      const char* tag = v.status == Status::kFailed ? "failure" : "error";
-      const std::string what =
-          v.status == Status::kFailed ? v.first[0].what : fmt::format("{}: {}", to_string(v.status), v.detail);
-      s += fmt::format("<{} message=\"{}\">{}</{}>", tag, xml(what), xml(text), tag);
-    } else if (!text.empty()) {
-      s += fmt::format("<system-out>warning: {}</system-out>", xml(text));
-    }
-    s += "</testcase>\n";
+    s += "</testsuite>\n";
   }
-  return s + "</testsuite>\n</testsuites>\n";
+  return s + "</testsuites>\n";
 }
 
-std::string html_of(const Report& r, const std::string& again) {
-  std::string s = fmt::format(
-      "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>wavecheck: {0}</title>\n<style>body{{font-family:"
-      "sans-serif;margin:2em}}table{{border-collapse:collapse}}td,th{{padding:.2em "
-      ".8em;text-align:left;border-bottom:1px "
-      "solid "
-      "#ddd}}.bad{{color:#b00;font-weight:bold}}pre{{background:#f6f6f6;padding:.6em;overflow-x:auto}}svg{{background:"
-      "#fff;border:1px solid #ddd}}</style></head><body>\n<h1>{0}</h1>\n<p>{1}; wave {2}, up to {3:.3f} ns</p>\n"
-      "<table><tr><th>result</th><th>kind</th><th>rule</th><th>where</th><th>triggers</th><th>failures</th><th>measured"
-      "</th></tr>\n",
-      xml(r.rules), summary(r), xml(r.wave), static_cast<double>(r.end) * r.tick_ns);
-  for (size_t i = 0; i < r.verdicts.size(); ++i) {
-    const auto& v = r.verdicts[i];
-    std::string measured;
-    for (const auto& [name, value] : v.measured) measured += (measured.empty() ? "" : ", ") + name + " = " + value;
-    const std::string title =
-        v.status == Status::kPassed ? xml(v.title()) : fmt::format("<a href=\"#r{}\">{}</a>", i, xml(v.title()));
-    s += fmt::format("<tr><td{}>{}</td><td>{}</td><td>{}</td><td>{}:{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                     v.bad() ? " class=\"bad\"" : "", to_string(v.status), v.kind, title, xml(v.file), v.line,
-                     v.triggers, v.count, xml(measured));
-  }
-  s += "</table>\n";
+std::string html_of(const Report& r, const Commands& commands) {
+  const auto chip = [](const Verdict& v) {
+    const char* look = v.status == Status::kPassed ? "good" : v.warning ? "warn" : "bad";
+    return fmt::format("<span class=\"chip {}\">{}</span>", look, to_string(v.status));
+  };
+  std::string s = detail::page_head(fmt::format("wavecheck: {}", fmt::join(r.rules, ", ")));
+  s += fmt::format(
+      "<header><h1>wavecheck</h1><p class=\"{}\">{}</p>\n<dl><dt>rules</dt><dd>{}</dd><dt>wave</dt><dd>{}, up "
+      "to {:.3f} ns</dd>",
+      r.good() ? "good" : "bad", summary(r), xml(fmt::format("{}", fmt::join(r.rules, ", "))), xml(r.wave),
+      static_cast<double>(r.end) * r.tick_ns);
+  if (const auto p = parameters(r); !p.empty()) s += fmt::format("<dt>parameters</dt><dd>{}</dd>", xml(p));
+  s += fmt::format("<dt>again</dt><dd><code>{}</code></dd>", xml(commands.check));
+  if (!commands.replay.empty()) s += fmt::format("<dt>simulation</dt><dd><code>{}</code></dd>", xml(commands.replay));
+  if (!commands.seed.empty()) s += fmt::format("<dt>seed</dt><dd>{}</dd>", xml(commands.seed));
+  s += "</dl></header>\n";
+  const auto table = [&](bool passed) {
+    if (r.count(Status::kPassed) == (passed ? 0 : r.verdicts.size())) return;
+    s += "<table class=\"list\"><thead><tr><th>result</th><th>kind</th><th>rule</th><th>where</th>"
+         "<th class=\"n\">triggers</th><th class=\"n\">failures</th><th>measured</th></tr></thead><tbody>\n";
+    for (size_t i = 0; i < r.verdicts.size(); ++i) {
+      const auto& v = r.verdicts[i];
+      if ((v.status == Status::kPassed) != passed) continue;
+      std::string measured;
+      for (const auto& [name, value] : v.measured) measured += fmt::format("<div>{} = {}</div>", xml(name), xml(value));
+      const std::string title = passed ? xml(v.title()) : fmt::format("<a href=\"#r{}\">{}</a>", i, xml(v.title()));
+      s += fmt::format(
+          "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"where\" title=\"{}\">{}:{}</td><td class=\"n\">{}</td>"
+          "<td class=\"n\">{}</td><td class=\"where\">{}</td></tr>\n",
+          chip(v), v.kind, title, xml(v.file), xml(v.file.substr(v.file.rfind('/') + 1)), v.line, v.triggers, v.count,
+          measured);
+    }
+    s += "</tbody></table>\n";
+  };
+  table(false);  // what is to be read comes first
   for (size_t i = 0; i < r.verdicts.size(); ++i) {
     const auto& v = r.verdicts[i];
     if (v.status == Status::kPassed) continue;
-    s += fmt::format("<h2 id=\"r{}\">{}: {}</h2>\n", i, to_string(v.status), xml(v.title()));
-    if (!v.around.cycles.empty()) s += drawing(v.around, r.tick_ns);
-    s += fmt::format("<pre>{}</pre>\n", xml(details(r, v, again)));
+    s += fmt::format("<section id=\"r{}\"><h2>{} {}</h2>\n", i, chip(v), xml(v.title()));
+    if (v.status == Status::kFailed) s += fmt::format("<p class=\"what\">{}</p>\n", xml(v.first[0].what));
+    if (!v.around.cycles.empty()) s += detail::drawing(v.around, r.tick_ns);
+    s += fmt::format("<pre>{}</pre></section>\n", xml(details(r, v, commands, false)));
   }
+  table(true);
   return s + "</body></html>\n";
 }
 

@@ -16,7 +16,18 @@
 
 namespace rnic::wave::detail {
 
-enum class KeyType { kExpr, kExprs, kSignal, kInteger, kNumber, kText, kFlag };
+enum class KeyType {
+  kExpr,
+  kExprs,
+  kSignal,
+  kInteger,
+  kNumber,
+  kText,
+  kFlag,
+  kList,    ///< expressions whose stars each stand for themselves
+  kString,  ///< any text
+  kMap,     ///< of texts to texts
+};
 
 struct Key {
   const char* name;
@@ -140,6 +151,8 @@ class Rule {
 
   Verdict verdict_;
 };
+
+std::unique_ptr<Rule> make_golden(const Settings& s);
 
 struct Kind {
   const char* name;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // VCD as Verilator, Icarus, GTKWave and commercial simulators write it (IEEE 1364, four-state).
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstring>
@@ -12,11 +15,30 @@
 namespace rnic::wave::detail {
 namespace {
 
-/// Words separated by white space, out of a buffer of fixed size.
+constexpr uint32_t kMaxWidth = 1u << 24;
+
+/// What is no blank, from `p` on. A blank must follow somewhere, and eight bytes behind it be readable.
+inline const char* word_end(const char* p) {
+  for (int i = 0; i < 8; ++i, ++p) {
+    if (static_cast<unsigned char>(*p) <= ' ') return p;
+  }
+  // Long values, eight characters at once. Bytes from 0x80 on may stop it early: then one by one.
+  for (;; p += 8) {
+    uint64_t v;
+    std::memcpy(&v, p, 8);
+    if (((v - 0x2121'2121'2121'2121) & 0x8080'8080'8080'8080) != 0 || (v & 0x8080'8080'8080'8080) != 0) break;
+  }
+  while (static_cast<unsigned char>(*p) > ' ') ++p;
+  return p;
+}
+
+/// Words separated by white space, out of a buffer that grows with the longest word only.
 class Words {
  public:
-  explicit Words(const std::string& path) : path_(path), buffer_(1 << 18), file_(std::fopen(path.c_str(), "rb")) {
+  explicit Words(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
     if (file_ == nullptr) throw InputError(path, 0, "", "cannot be opened");
+    std::setvbuf(file_, nullptr, _IONBF, 0);  // the buffer is here
+    resize(1 << 18);
   }
   ~Words() { std::fclose(file_); }
   Words(const Words&) = delete;
@@ -24,27 +46,40 @@ class Words {
   /// The next word, valid until the next call; empty at the end of the file.
   std::string_view next() {
     for (;;) {
-      while (at_ < end_ && static_cast<unsigned char>(buffer_[at_]) <= ' ') {
-        line_ += buffer_[at_] == '\n';
-        ++at_;
+      const char* p = skip_blanks(at_);
+      if (p != end_) {
+        const char* stop = word_end(p);
+        if (stop < end_) {
+          at_ = stop;
+          return {p, static_cast<size_t>(stop - p)};
+        }
       }
-      if (at_ < end_ || !fill(at_)) break;
+      at_ = p;
+      if (fill()) continue;
+      // The last word is not followed by a line's end.
+      if (at_ != end_) fail("the file ends in the middle of a line: it is cut off");
+      return {};
     }
-    size_t stop = at_;
+  }
+  /// The next two words, both valid until the next call. The first one has been seen: it begins at `from`.
+  void pair(const char* from, std::string_view& first, std::string_view& second) {
+    at_ = from;
     for (;;) {
-      while (stop<end_&& static_cast<unsigned char>(buffer_[stop])> ' ') ++stop;
-      if (stop < end_) break;
-      const size_t length = stop - at_;
-      if (!fill(at_)) {
-        // The last word is not followed by a line's end.
-        if (length != 0) fail("the file ends in the middle of a line: it is cut off");
-        break;
+      const char* a = word_end(at_);
+      if (a < end_) {
+        const char* b = skip_blanks(a);
+        if (b != end_) {
+          const char* stop = word_end(b);
+          if (stop < end_) {
+            first = {at_, static_cast<size_t>(a - at_)};
+            second = {b, static_cast<size_t>(stop - b)};
+            at_ = stop;
+            return;
+          }
+        }
       }
-      stop = at_ + length;
+      if (!fill()) fail("the file ends too early: it is cut off");
     }
-    const std::string_view word(buffer_.data() + at_, stop - at_);
-    at_ = stop;
-    return word;
   }
   /// As next(), but the end of the file is an error.
   std::string_view need() {
@@ -56,26 +91,60 @@ class Words {
     while (need() != "$end") {
     }
   }
-  [[noreturn]] void fail(const std::string& what) const { throw InputError(path_, line_, "", what); }
-  uint64_t position() const { return base_ + at_; }
-  unsigned line() const { return line_; }
-  void seek(uint64_t position, unsigned line) {
+  /// The line is counted only here.
+  [[noreturn]] void fail(const std::string& what) const {
+    const uint64_t stop = position();
+    unsigned line = 1;
+    std::vector<char> piece(1 << 18);
+    fseeko(file_, 0, SEEK_SET);
+    for (uint64_t done = 0; done < stop;) {
+      const size_t n = std::fread(piece.data(), 1, std::min<uint64_t>(piece.size(), stop - done), file_);
+      if (n == 0) break;
+      line += static_cast<unsigned>(std::count(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(n), '\n'));
+      done += n;
+    }
+    throw InputError(path_, line, "", what);
+  }
+  uint64_t position() const { return base_ + static_cast<uint64_t>(at_ - buffer_.data()); }
+  void seek(uint64_t position) {
     fseeko(file_, static_cast<off_t>(position), SEEK_SET);
     base_ = position;
-    at_ = end_ = 0;
-    line_ = line;
+    at_ = buffer_.data();
+    mark(buffer_.data());
   }
 
  private:
-  /// Moves what lies from `keep` to the front and reads behind it.
-  bool fill(size_t keep) {
-    const size_t rest = end_ - keep;
-    if (rest == buffer_.size()) buffer_.resize(2 * buffer_.size());
-    std::memmove(buffer_.data(), buffer_.data() + keep, rest);
-    base_ += keep;
-    const size_t n = std::fread(buffer_.data() + rest, 1, buffer_.size() - rest, file_);
-    at_ = 0;
-    end_ = rest + n;
+  static constexpr size_t kBehind = 16;  ///< room for the marks, and for looking eight bytes ahead
+
+  const char* skip_blanks(const char* p) const {
+    while (static_cast<unsigned char>(*p) <= ' ') ++p;  // stops at the mark
+    return p;
+  }
+  void resize(size_t n) {
+    const size_t at = at_ == nullptr ? 0 : static_cast<size_t>(at_ - buffer_.data());
+    const size_t end = end_ == nullptr ? 0 : static_cast<size_t>(end_ - buffer_.data());
+    buffer_.resize(n + kBehind);
+    at_ = buffer_.data() + at;
+    mark(buffer_.data() + end);
+  }
+  /// What lies behind the end stops every loop: a character that is no blank, then blanks.
+  void mark(char* end) {
+    end_ = end;
+    *end = '!';
+    std::memset(end + 1, ' ', kBehind - 1);
+  }
+  /// Moves what lies from at_ on to the front and reads behind it.
+  bool fill() {
+    size_t rest = static_cast<size_t>(end_ - at_);
+    if (rest + kBehind == buffer_.size()) {
+      if (rest > 2 * size_t{kMaxWidth}) fail(fmt::format("a word has more than {} characters", 2 * kMaxWidth));
+      resize(2 * rest);
+    }
+    std::memmove(buffer_.data(), at_, rest);
+    base_ += static_cast<uint64_t>(at_ - buffer_.data());
+    const size_t n = std::fread(buffer_.data() + rest, 1, buffer_.size() - kBehind - rest, file_);
+    at_ = buffer_.data();
+    mark(buffer_.data() + rest + n);
     return n != 0;
   }
 
@@ -83,8 +152,8 @@ class Words {
   std::vector<char> buffer_;
   std::FILE* file_;
   uint64_t base_ = 0;
-  size_t at_ = 0, end_ = 0;
-  unsigned line_ = 1;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
 };
 
 class VcdReader : public Reader {
@@ -101,48 +170,45 @@ class VcdReader : public Reader {
         break;
       } else if (w == "$timescale") {
         std::string text;
-        for (auto t = words_.need(); t != "$end"; t = words_.need()) text += t;
+        for (auto t = words_.need(); t != "$end" && text.size() < 40; t = words_.need()) text += t;
         timescale(text);
       } else if (w == "$scope") {
-        words_.need();
+        if (words_.need() == "$end") words_.fail("$scope has no type and no name");
         const std::string name(words_.need());
         lengths.push_back(scope.size());
-        if (name != "$end") {
-          scope += (scope.empty() ? "" : ".") + name;
+        if (name != "$end") {  // without a name: begin blocks of some simulators
+          (scope += scope.empty() ? "" : ".") += name;
           words_.skip_to_end();
         }
       } else if (w == "$upscope") {
         words_.skip_to_end();
-        if (!lengths.empty()) {
-          scope.resize(lengths.back());
-          lengths.pop_back();
-        }
+        if (lengths.empty()) continue;
+        scope.resize(lengths.back());
+        lengths.pop_back();
       } else if (w == "$var") {
         variable(scope);
       } else if (w[0] == '$') {  // $date, $version, $comment, $attrbegin and what else there may be
-        words_.skip_to_end();
+        if (w != "$end") words_.skip_to_end();
       } else {
         words_.fail("'" + std::string(w.substr(0, 40)) + "' is not a declaration of a VCD file");
       }
     }
     body_ = words_.position();
-    body_line_ = words_.line();
   }
 
   uint64_t read(const std::vector<uint32_t>& ids, uint64_t from, uint64_t to, Visitor& visitor) override {
-    std::vector<char> wanted(id_count_);
-    for (const uint32_t id : ids) wanted[id] = 1;
+    wanted_.assign(id_count_, 0);
+    for (const uint32_t id : ids) wanted_[id] = widths_[id] != 0;
     RangeFilter filter(id_count_, from, to, visitor);
-    std::string padded;
     uint64_t time = 0;
-    words_.seek(body_, body_line_);
+    words_.seek(body_);
     for (;;) {
       const auto w = words_.next();
       if (w.empty()) break;
       switch (w[0]) {
         case '#': {
           const uint64_t t = number(w.substr(1));
-          if (t < time) words_.fail("time " + std::string(w) + " lies before #" + std::to_string(time));
+          if (t < time) words_.fail(fmt::format("time {} lies before #{}", w.substr(0, 40), time));
           time = t;
           if (time > to) {
             filter.flush();
@@ -157,38 +223,43 @@ class VcdReader : public Reader {
         case 'z':
         case 'Z': {
           const uint32_t id = find(w.substr(1));
-          if (!wanted[id]) break;
-          const char bit = static_cast<char>(std::tolower(w[0]));
+          if (!wanted_[id]) break;
+          const char bit = static_cast<char>(w[0] | (w[0] >= 'X' ? 0x20 : 0));
           if (widths_[id] == 1) {
             filter.on_change(id, time, &bit, 1);
           } else {
-            extend(std::string_view(&bit, 1), widths_[id], padded);
-            filter.on_change(id, time, padded.data(), widths_[id]);
+            extend(std::string_view(&bit, 1), widths_[id]);
+            filter.on_change(id, time, padded_.data(), widths_[id]);
           }
           break;
         }
         case 'b':
         case 'B': {
-          bits_.assign(w.data() + 1, w.size() - 1);
-          const uint32_t id = find(words_.need());
-          if (!wanted[id]) break;
-          for (char& c : bits_) {
-            if (c == '0' || c == '1') continue;
-            c = static_cast<char>(std::tolower(c));
-            if (c != 'x' && c != 'z') words_.fail("'" + bits_.substr(0, 40) + "' is not a binary number");
+          std::string_view value, code;
+          words_.pair(w.data(), value, code);
+          const uint32_t id = find(code);
+          if (!wanted_[id]) break;
+          value.remove_prefix(1);
+          const uint32_t width = widths_[id];
+          if (value.size() == width && only_bits(value)) {
+            filter.on_change(id, time, value.data(), width);
+          } else {
+            extend(value, width);
+            filter.on_change(id, time, padded_.data(), width);
           }
-          extend(bits_, widths_[id], padded);
-          filter.on_change(id, time, padded.data(), widths_[id]);
           break;
         }
         case 'r':
         case 'R':
         case 's':
-        case 'S':
-          words_.need();
+        case 'S': {
+          std::string_view value, code;
+          words_.pair(w.data(), value, code);
+          find(code);
           break;
-        case 'p':  // extended VCD: p<value> <strength0> <strength1> <id>
-          words_.fail("this is an extended VCD file (port strengths), which is not supported; write a four-state VCD");
+        }
+        case 'p':  // p<value> <strength0> <strength1> <id>
+          extended();
         case '$':
           if (w == "$comment") words_.skip_to_end();
           break;  // $dumpvars, $dumpon, $dumpoff, $dumpall stand round values; $end closes them
@@ -201,11 +272,14 @@ class VcdReader : public Reader {
   }
 
  private:
+  [[noreturn]] void extended() const {
+    words_.fail("this is an extended VCD file (port strengths), which is not supported; write a four-state VCD");
+  }
+
   void timescale(const std::string& text) {
     size_t i = 0;
-    uint64_t n = 0;
-    while (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]))) n = n * 10 + (text[i++] - '0');
-    const std::string unit = text.substr(i);
+    while (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]))) ++i;
+    const std::string n = text.substr(0, i), unit = text.substr(i);
     static constexpr std::pair<const char*, uint64_t> kUnits[] = {{"fs", 1},
                                                                   {"ps", 1'000},
                                                                   {"ns", 1'000'000},
@@ -213,8 +287,8 @@ class VcdReader : public Reader {
                                                                   {"ms", 1'000'000'000'000},
                                                                   {"s", 1'000'000'000'000'000}};
     for (const auto& [name, fs] : kUnits) {
-      if (unit == name && (n == 1 || n == 10 || n == 100)) {
-        tick_fs_ = n * fs;
+      if (unit == name && (n == "1" || n == "10" || n == "100")) {
+        tick_fs_ = fs * (n == "1" ? 1 : n == "10" ? 10 : 100);
         return;
       }
     }
@@ -222,29 +296,35 @@ class VcdReader : public Reader {
   }
 
   void variable(const std::string& scope) {
-    const std::string type(words_.need());
-    const std::string width(words_.need());
-    const std::string code(words_.need());
-    std::string name;
+    const auto part = [this](const char* what) {
+      const auto w = words_.need();
+      if (w == "$end") words_.fail(fmt::format("$var has no {}", what));
+      return std::string(w);
+    };
+    const std::string type = part("type");
+    if (type == "port") extended();
+    const std::string width = part("width");
+    const std::string code = part("identifier");
+    std::string name = part("name");
     for (auto t = words_.need(); t != "$end"; t = words_.need()) {
-      if (!name.empty()) name += ' ';
+      name += ' ';
       name += t;
     }
-    const auto [it, fresh] = ids_.try_emplace(key(code), id_count_);
-    if (fresh) {
-      ++id_count_;
-      widths_.push_back(0);
-      if (it->first < kDirect) {
-        if (direct_.size() <= it->first) direct_.resize(it->first + 1, kNone);
-        direct_[it->first] = it->second;
-      }
-    }
-    if (type == "real" || type == "realtime" || type == "string" || type == "event") return;
+    const uint32_t id = declare(code);
+    if (type == "real" || type == "realtime" || type == "shortreal" || type == "string" || type == "event") return;
     Signal s;
-    s.width = static_cast<uint32_t>(number(width));
-    if (s.width == 0 || s.width > (1u << 24)) words_.fail("variable '" + name + "' has a width of " + width);
-    s.id = it->second;
-    widths_[s.id] = s.width;
+    const uint64_t bits = number(width);
+    if (bits == 0 || bits > kMaxWidth) {
+      words_.fail(
+          fmt::format("variable '{}' has a width of {}; allowed: 1 to {}", name, width.substr(0, 40), kMaxWidth));
+    }
+    s.width = static_cast<uint32_t>(bits);
+    s.id = id;
+    if (widths_[id] != 0 && widths_[id] != s.width) {
+      words_.fail(fmt::format("variable '{}' has {} bits, but its identifier '{}' is that of one with {}", name, bits,
+                              code, widths_[id]));
+    }
+    widths_[id] = s.width;
     set_name(s, scope, name);
     signals_.push_back(std::move(s));
   }
@@ -253,53 +333,97 @@ class VcdReader : public Reader {
     uint64_t n = 0;
     if (text.empty()) words_.fail("a number is missing");
     for (const char c : text) {
-      if (c < '0' || c > '9') words_.fail("'" + std::string(text.substr(0, 40)) + "' is not a number");
-      n = n * 10 + static_cast<uint64_t>(c - '0');
+      const auto digit = static_cast<uint64_t>(c - '0');
+      if (c < '0' || c > '9') words_.fail(fmt::format("'{}' is not a number", text.substr(0, 40)));
+      if (n > (~uint64_t{0} - digit) / 10) words_.fail(fmt::format("{} is too large a number", text.substr(0, 40)));
+      n = n * 10 + digit;
     }
     return n;
   }
 
-  /// Identifier codes are numbers to the base of 94, in all writers seen; 9 characters fit.
-  uint64_t key(std::string_view code) const {
-    if (code.empty()) words_.fail("the identifier of a variable is missing");
-    if (code.size() > 9)
-      words_.fail("identifier '" + std::string(code.substr(0, 40)) + "' is longer than 9 characters");
-    uint64_t k = 0;
-    for (size_t i = code.size(); i-- > 0;) k = k * 95 + static_cast<uint64_t>(static_cast<unsigned char>(code[i]) - 32);
+  // Identifier codes of up to three printable characters, which is what nearly all files have, are looked up in a
+  // table.
+  static constexpr size_t kDirect = size_t{95} * 95 * 95;
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  /// Its place in the table, or kDirect.
+  static size_t direct(std::string_view code) {
+    const auto digit = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(code[i])) - 32; };
+    size_t k = kDirect;
+    if (code.size() == 1) {
+      k = digit(0);
+      if (k >= 95) return kDirect;
+    } else if (code.size() == 2) {
+      const size_t a = digit(0), b = digit(1);
+      if (a >= 95 || b >= 95) return kDirect;
+      k = a + 95 * b;
+    } else if (code.size() == 3) {
+      const size_t a = digit(0), b = digit(1), c = digit(2);
+      if (a >= 95 || b >= 95 || c >= 95) return kDirect;
+      k = a + 95 * (b + 95 * c);
+    }
     return k;
   }
 
-  uint32_t find(std::string_view code) const {
-    const uint64_t k = key(code);
-    if (k < direct_.size()) {
-      if (direct_[k] != kNone) return direct_[k];
-    } else if (const auto it = ids_.find(k); it != ids_.end()) {
-      return it->second;
+  uint32_t declare(const std::string& code) {
+    const size_t k = direct(code);
+    if (k != kDirect && direct_.size() <= k) direct_.resize(k + 1, kNone);
+    uint32_t& id = k != kDirect ? direct_[k] : others_.try_emplace(code, kNone).first->second;
+    if (id == kNone) {
+      id = id_count_++;
+      widths_.push_back(0);
     }
-    words_.fail("identifier '" + std::string(code) + "' is not declared");
+    return id;
+  }
+  uint32_t find(std::string_view code) {
+    const size_t k = direct(code);
+    if (k < direct_.size() && direct_[k] != kNone) return direct_[k];
+    if (k == kDirect) {
+      code_.assign(code);
+      if (const auto it = others_.find(code_); it != others_.end()) return it->second;
+    }
+    if (code.empty()) words_.fail("the identifier of a variable is missing");
+    words_.fail(fmt::format("identifier '{}' is not declared", code.substr(0, 40)));
+  }
+
+  static bool only_bits(std::string_view value) {
+    const char* p = value.data();
+    size_t n = value.size();
+    for (; n >= 8; n -= 8, p += 8) {
+      uint64_t v;
+      std::memcpy(&v, p, 8);
+      if ((v & 0xfefe'fefe'fefe'fefe) != 0x3030'3030'3030'3030) return false;
+    }
+    for (; n > 0; --n, ++p) {
+      if ((*p & ~1) != '0') return false;
+    }
+    return true;
   }
 
   /// Shorter values are filled at the left: with 0 after 0 or 1, else with the leading x or z.
-  static void extend(std::string_view bits, uint32_t width, std::string& out) {
-    if (bits.size() >= width) {
-      out.assign(bits.substr(bits.size() - width));
-      return;
+  void extend(std::string_view bits, uint32_t width) {
+    if (bits.empty()) words_.fail("a value has no digits");
+    if (bits.size() > width) bits.remove_prefix(bits.size() - width);
+    padded_.resize(width);
+    char* out = padded_.data() + (width - bits.size());
+    for (const char c : bits) {
+      const char low = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+      if (low != '0' && low != '1' && low != 'x' && low != 'z') {
+        words_.fail(fmt::format("'{}' is not a binary number", bits.substr(0, 40)));
+      }
+      *out++ = low;
     }
-    const char lead = bits.empty() ? 'x' : bits[0];
-    out.assign(width - bits.size(), lead == '1' ? '0' : lead);
-    out.append(bits);
+    const size_t missing = width - bits.size();
+    const char lead = padded_[missing];
+    std::fill_n(padded_.begin(), missing, lead == '1' ? '0' : lead);
   }
 
-  static constexpr uint64_t kDirect = 1 << 22;
-  static constexpr uint32_t kNone = ~uint32_t{0};
-
   Words words_;
-  std::unordered_map<uint64_t, uint32_t> ids_;
   std::vector<uint32_t> direct_;
+  std::unordered_map<std::string, uint32_t> others_;
   std::vector<uint32_t> widths_;
-  std::string bits_;
+  std::vector<char> wanted_;
+  std::string padded_, code_;
   uint64_t body_ = 0;
-  unsigned body_line_ = 1;
 };
 
 }  // namespace

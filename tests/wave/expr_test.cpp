@@ -146,6 +146,8 @@ TEST_F(ExprTest, ErrorsNameTheColumn) {
   EXPECT_THAT(error("a == 0b12"), HasSubstr("is not a number"));
   EXPECT_THAT(error("a = b"), HasSubstr("'=' does not belong"));
   EXPECT_THAT(error(""), HasSubstr("empty"));
+  EXPECT_THAT(error(std::string(100'000, '(') + "a"), HasSubstr("nested too deep"));
+  EXPECT_THAT(error(std::string(100'000, '!') + "a"), HasSubstr("nested too deep"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "rnic/core/error.h"
 #include "rnic/wave/check.h"
 #include "wave/vcd.h"
@@ -21,7 +23,7 @@ constexpr const char* kDefaults =
 Report check(const SmallWave& w, const std::string& rules, const std::string& defaults = kDefaults) {
   const TempFile wave("w.vcd", w.vcd()), file("rules.toml", defaults + "[[rule]]\n" + rules);  // the rule is in line 6
   const auto reader = wave::Reader::open(wave.path());
-  return wave::check(file.path(), *reader);
+  return wave::check({file.path()}, *reader);
 }
 
 /// The only verdict.
@@ -95,9 +97,10 @@ TEST(WaveRulesTest, NoXNeedsAFourStateDump) {
   const std::string rule = "kind = \"no_x\"\nexpr = \"a\"";
   EXPECT_PASSED(one(SmallWave().bit("a", "x101"), rule));
   expect_failed(one(SmallWave().bit("a", "11z1"), rule), 2, "a = z");
-  const auto v = one(SmallWave().bit("a", "1101"), rule);
+  const auto v = one(SmallWave().bit("a", "1101"), rule + "\nvacuous = \"ok\"");
   EXPECT_EQ(v.status, Status::kVacuous);
   EXPECT_THAT(v.detail, HasSubstr("two-state"));
+  EXPECT_PASSED(one(SmallWave().bit("a", "1101").bit("unused", "x000"), rule));
 }
 
 TEST(WaveRulesTest, Range) {
@@ -160,6 +163,26 @@ TEST(WaveRulesTest, ResponseInOrder) {
   EXPECT_PASSED(one(wave("01000000100", "00000010010"), "kind = \"response\"\na = \"a\"\nb = \"b\"\nhi = 3\nskip = 1"));
 }
 
+// Rules of which skip leaves nothing are not passed.
+TEST(WaveRulesTest, SkippingEverythingIsIncomplete) {
+  const SmallWave w = SmallWave().bit("a", "01000000").bit("b", "00100000");
+  for (const char* rule : {"kind = \"response\"\na = \"a\"\nb = \"b\"\nhi = 3\nskip = 1",
+                           "kind = \"latency\"\na = \"a\"\nb = \"b\"\nmax = 3\nskip = 1"}) {
+    const auto v = one(w, rule);
+    EXPECT_EQ(v.status, Status::kIncomplete);
+    EXPECT_THAT(v.detail, HasSubstr("nothing was checked"));
+  }
+}
+
+// A rule that never looked at anything says why.
+TEST(WaveRulesTest, NothingSampledSaysWhy) {
+  const SmallWave w = SmallWave().bit("a", "0000").bit("still", "0000").bit("one", "1111");
+  EXPECT_THAT(one(w, "kind = \"never\"\nexpr = \"a\"\nclock = \"still\"").detail, HasSubstr("top.still has no edge"));
+  EXPECT_THAT(one(w, "kind = \"never\"\nexpr = \"a\"\nreset = \"one\"").detail,
+              HasSubstr("no sample lies outside of reset"));
+  EXPECT_THAT(one(w, "kind = \"never\"\nexpr = \"a\"\nfrom_ns = 900").detail, HasSubstr("inside of the window"));
+}
+
 // Times in ns are those of the edges.
 TEST(WaveRulesTest, ResponseInNs) {
   const SmallWave w = SmallWave().bit("a", "01000000").bit("b", "00010000");
@@ -190,6 +213,10 @@ TEST(WaveRulesTest, ResponseByTag) {
                         .number("tb", 4, {0, 0, 0, 6, 7, 5}),
                     rule),
                 4, "tag 7, which is not open");
+  expect_failed(one(SmallWave().bit("a", "010000").bit("b", "000100").bit("ta", "x").bit("tb", "0"), rule), 1,
+                "a with an unknown tag, ta = x", 2);
+  EXPECT_THAT(error_of(SmallWave().bit("a", "0").bit("b", "0").number("ta", 65, {0}).number("tb", 65, {0}), rule),
+              HasSubstr("key 'tag_a': has 65 bits; a tag has at most 64"));
 }
 
 TEST(WaveRulesTest, MatchAndOutstanding) {
@@ -274,25 +301,132 @@ TEST(WaveRulesTest, ErrorsSayWhereAndWhatIsAllowed) {
   EXPECT_THAT(error_of(w, "kind = \"nevr\"\nexpr = \"count\""),
               HasSubstr("rules.toml:7:9: key 'kind': 'nevr' is not known; allowed: never, always"));
   EXPECT_THAT(error_of(w, "kind = \"never\"\nexpr = \"count\"\nhi = 3"),
-              HasSubstr("rules.toml:9: key 'hi': unknown key of 'never'; allowed: expr, when"));
+              HasSubstr("rules.toml:9:1: key 'hi': unknown key of 'never'; allowed: expr, when"));
   EXPECT_THAT(error_of(w, "kind = \"never\""), HasSubstr("key 'expr': is missing"));
   EXPECT_THAT(error_of(w, "kind = \"never\"\nexpr = \"count\nname"), HasSubstr("rules.toml:8:"));
   EXPECT_THAT(error_of(w, "kind = \"never\"\nexpr = \"top.count\"", ""), HasSubstr("never guessed"));
   EXPECT_THAT(error_of(w, "kind = \"never\"\nexpr = \"top.count\"\nclock = \"top.clk\"", ""), HasSubstr("key 'edge'"));
 }
 
+Report check_files(const SmallWave& w, const std::vector<std::string>& rules, const wave::CheckOptions& options = {}) {
+  const TempFile wave("w.vcd", w.vcd());
+  std::vector<std::unique_ptr<TempFile>> files;
+  std::vector<std::string> paths;
+  for (const auto& r : rules) {
+    files.push_back(std::make_unique<TempFile>("rules.toml", r));
+    paths.push_back(files.back()->path());
+  }
+  const auto reader = wave::Reader::open(wave.path());
+  return wave::check(paths, *reader, options);
+}
+std::string error_of_files(const SmallWave& w, const std::vector<std::string>& rules,
+                           const wave::CheckOptions& options = {}) {
+  try {
+    check_files(w, rules, options);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// Several files are one pass and one report; each keeps its own defaults and its own suite.
+TEST(WaveRulesTest, SeveralFiles) {
+  const SmallWave w = SmallWave().bit("a", "0010").number("n", 8, {0, 1, 2, 3});
+  const std::string first = std::string(kDefaults) + "[[rule]]\nkind = \"never\"\nexpr = \"a\"\n";
+  const std::string second =
+      "[defaults]\nclock = \"top.clk\"\nedge = \"falling\"\n[[rule]]\nkind = \"range\"\nexpr = \"top.n\"\nmax = 9\n";
+  const Report r = check_files(w, {first, second});
+  ASSERT_EQ(r.verdicts.size(), 2u);
+  expect_failed(r.verdicts[0], 2, "a = 1");
+  EXPECT_PASSED(r.verdicts[1]);
+  EXPECT_EQ(r.verdicts[1].file, r.rules[1]);
+  const std::string xml = junit_of(r, {});
+  EXPECT_THAT(xml, HasSubstr("tests=\"1\" failures=\"1\" errors=\"0\""));
+  EXPECT_THAT(xml, HasSubstr("tests=\"1\" failures=\"0\" errors=\"0\""));
+  EXPECT_THAT(error_of_files(w, {first, "[[rule]]\nkind = 1\n"}),
+              HasSubstr("rules.toml:2:8: key 'kind': must be a text"));
+}
+
+// Parameters: arithmetic where a number stands, constants in expressions; what is given goes before presets.
+TEST(WaveRulesTest, Parameters) {
+  const SmallWave w = SmallWave().bit("a", "01000000").bit("b", "00001000").number("n", 8, {0, 1, 2, 3, 4, 5, 6, 7});
+  const std::string rules = "[parameters]\nextra = 0\nlimit = 7\n" + std::string(kDefaults) +
+                            "[[rule]]\nkind = \"response\"\na = \"a\"\nb = \"b\"\nhi = \"(1 + extra) * 1\"\n"
+                            "[[rule]]\nkind = \"never\"\nexpr = \"n > limit\"\n";
+  const auto counts = [&](const std::map<std::string, double>& given, const std::map<std::string, double>& presets) {
+    wave::CheckOptions o;
+    o.parameters = given;
+    o.presets = presets;
+    const Report r = check_files(w, {rules}, o);
+    return std::make_pair(r.verdicts.at(0).count, r.verdicts.at(1).count);
+  };
+  using Pair = std::pair<uint64_t, uint64_t>;
+  EXPECT_EQ(counts({}, {}), Pair(1, 0));
+  EXPECT_EQ(counts({{"extra", 2}}, {}), Pair(0, 0));
+  EXPECT_EQ(counts({}, {{"extra", 2}, {"unheard_of", 1}}), Pair(0, 0));
+  EXPECT_EQ(counts({{"extra", 1}}, {{"extra", 2}}), Pair(1, 0));
+  EXPECT_EQ(counts({{"limit", 5}}, {}), Pair(1, 2));
+}
+
+TEST(WaveRulesTest, ParameterErrors) {
+  const SmallWave w = SmallWave().bit("a", "01000000");
+  const auto with = [&](const std::string& table, const std::string& hi,
+                        const std::map<std::string, double>& given = {}) {
+    wave::CheckOptions o;
+    o.parameters = given;
+    return error_of_files(
+        w, {table + kDefaults + "[[rule]]\nkind = \"response\"\na = \"a\"\nb = \"a\"\nhi = " + hi + "\n"}, o);
+  };
+  const std::string table = "[parameters]\nextra = 1\n";
+  EXPECT_THAT(with(table, "3", {{"extar", 1}}), HasSubstr("'extar' is declared in no [parameters]; nearest: extra"));
+  EXPECT_THAT(with("", "3", {{"extra", 1}}), HasSubstr("no rules file has a table [parameters]"));
+  EXPECT_THAT(with(table, "\"1 + extar\""),
+              HasSubstr("rules.toml:12:11: key 'hi': there is no parameter 'extar'; nearest: extra"));
+  EXPECT_THAT(with(table, "\"1 +\""), HasSubstr("rules.toml:12:10: key 'hi': the text ends here"));
+  EXPECT_THAT(with(table, "\"1 / (extra - 1)\""), HasSubstr("division by zero"));
+  EXPECT_THAT(with(table, "\"extra - 2\""), HasSubstr("'extra - 2' is -1; it must be a number from 0 on"));
+  EXPECT_THAT(with("[parameters]\nextra = \"1\"\n", "3"),
+              HasSubstr("rules.toml:2:10: key 'parameters.extra': must be a number"));
+  EXPECT_THAT(with("parameters = 3\n", "3"), HasSubstr("must be a table"));
+  EXPECT_THAT(with("[parameters]\n2x = 1\n", "3"), HasSubstr("letters, digits and _"));
+}
+
+// Wrong types, unknown keys, broken TOML: file, line, column, and what is allowed.
+TEST(WaveRulesTest, ErrorsOfTheFile) {
+  const SmallWave w = SmallWave().bit("a", "01000000");
+  const auto with = [&](const std::string& text) { return error_of_files(w, {text}); };
+  EXPECT_THAT(with("[[rules]]\nkind = \"never\"\n"),
+              HasSubstr("rules.toml:1:3: key 'rules': unknown key; allowed: defaults, parameters, rule"));
+  EXPECT_THAT(with("[defaults]\nclok = \"top.clk\"\n"),
+              HasSubstr("rules.toml:2:1: key 'clok': unknown key of [defaults]; allowed: clock, edge"));
+  EXPECT_THAT(with("rule = 3\n"), HasSubstr("rules.toml:1:8: key 'rule': must be tables: [[rule]]"));
+  EXPECT_THAT(with("[defaults]\nclock = \"top.clk\nedge = 1\n"), HasSubstr("rules.toml:2:"));
+  EXPECT_THAT(with(""), HasSubstr("there is no rule"));
+  const std::string rule = std::string(kDefaults) + "[[rule]]\nkind = \"handshake\"\nvalid = \"a\"\n";
+  EXPECT_THAT(with(rule), HasSubstr("rules.toml:6:1: key 'ready': is missing in this 'handshake' rule"));
+  EXPECT_THAT(with(rule + "ready = true\n"),
+              HasSubstr("rules.toml:9:9: key 'ready': must be an expression, as a text"));
+  EXPECT_THAT(with(rule + "ready = \"a\"\nmax_stall = 1.5\n"), HasSubstr("key 'max_stall': must be a whole number"));
+  EXPECT_THAT(with(rule + "ready = \"a\"\nmax_stall = -1\n"), HasSubstr("must be a number from 0 on"));
+  EXPECT_THAT(with(rule + "ready = \"a\"\nseverity = \"bad\"\n"),
+              HasSubstr("'bad' is not known; allowed: error, warning"));
+  EXPECT_THAT(with(rule + "ready = \"a\"\npayload = \"a\"\n"), HasSubstr("must be a list of expressions"));
+}
+
 // The report for people, for CI, and as a page.
 TEST(WaveRulesTest, Reports) {
   const Report r = check(SmallWave().bit("a", "00010"), "kind = \"never\"\nname = \"no <a>\"\nexpr = \"a\"");
-  const std::string text = text_of(r, "rnicsim wavecheck x y");
+  const std::string text = text_of(r, {"rnicsim wavecheck x y", "rnicsim stages --seed 7", "7"});
   EXPECT_THAT(text, HasSubstr("first at 35.000 ns, cycle 3: a = 1"));
   EXPECT_THAT(text, HasSubstr("again:  rnicsim wavecheck x y"));
   EXPECT_THAT(text, HasSubstr("[3]"));
-  const std::string xml = junit_of(r, "rnicsim wavecheck x y");
+  const std::string xml = junit_of(r, {"rnicsim wavecheck x y", "rnicsim stages --seed 7", "7"});
   EXPECT_THAT(xml, HasSubstr("tests=\"1\" failures=\"1\" errors=\"0\""));
   EXPECT_THAT(xml, HasSubstr("name=\"no &lt;a&gt;\""));
   EXPECT_THAT(xml, HasSubstr("again:  rnicsim wavecheck x y"));
-  EXPECT_THAT(html_of(r, ""), HasSubstr("<svg"));
+  EXPECT_THAT(xml, HasSubstr("run:    rnicsim stages --seed 7"));
+  EXPECT_THAT(xml, HasSubstr("seed:   7"));
+  EXPECT_THAT(html_of(r, {}), HasSubstr("<svg"));
 }
 
 }  // namespace

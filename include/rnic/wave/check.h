@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ struct Around {
   struct Row {
     std::string name;
     std::vector<std::string> values;
+    uint32_t width = 0;
   };
   std::vector<int64_t> cycles;
   std::vector<uint64_t> times;
@@ -58,8 +60,18 @@ struct Verdict {
   std::string title() const { return instance.empty() ? name : name + " [" + instance + "]"; }
 };
 
+/// A parameter of a rules file as it was used.
+struct ParameterUse {
+  std::string name;
+  double value = 0;
+  std::string file;  ///< of rules
+  std::string from;  ///< "default", "preset" or "--param"
+};
+
 struct Report {
-  std::string rules, wave;
+  std::vector<std::string> rules;  ///< files
+  std::string wave;
+  std::vector<ParameterUse> parameters;
   double tick_ns = 1;
   uint64_t end = 0;  ///< ticks
   std::vector<Verdict> verdicts;
@@ -68,15 +80,30 @@ struct Report {
   size_t count(Status s) const;
 };
 
-/// Checks the rules of a TOML file over a wave. Throws InputError for what is wrong in either.
-Report check(const std::string& rules_path, Reader& wave);
+struct CheckOptions {
+  /// Values for what the files declare under [parameters]. One that no file declares is an InputError.
+  std::map<std::string, double> parameters;
+  /// The same, but weaker, and those that no file declares are left aside.
+  std::map<std::string, double> presets;
+  /// The wave for golden rules that name none.
+  std::string golden;
+};
 
-/// How a person reads it: one line a rule, and for the bad ones what there is to know. `again` is the command that runs
-/// the check again.
-std::string text_of(const Report& r, const std::string& again);
-/// One test case a rule instance.
-std::string junit_of(const Report& r, const std::string& again);
+/// Checks the rules of TOML files over a wave, in one pass. Throws InputError for what is wrong in either.
+Report check(const std::vector<std::string>& rules_paths, Reader& wave, const CheckOptions& options = {});
+
+/// Command lines that a report names.
+struct Commands {
+  std::string check;   ///< runs the check again
+  std::string replay;  ///< runs the simulation again that wrote the wave; empty: unknown
+  std::string seed;    ///< of that simulation; empty: unknown
+};
+
+/// How a person reads it: one line a rule, and for the bad ones what there is to know.
+std::string text_of(const Report& r, const Commands& commands);
+/// One test suite a file of rules, one test case a rule instance.
+std::string junit_of(const Report& r, const Commands& commands);
 /// Self-contained page with the signals drawn round the first failure of each rule.
-std::string html_of(const Report& r, const std::string& again);
+std::string html_of(const Report& r, const Commands& commands);
 
 }  // namespace rnic::wave

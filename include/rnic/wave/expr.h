@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,14 @@ struct Bits {
 };
 
 enum class Truth { kFalse, kTrue, kUnknown };
-Truth truth(const Bits& b);
+inline Truth truth(const Bits& b) {
+  bool unknown = false;
+  for (uint32_t i = 0; i < b.words(); ++i) {
+    if (b.v[i] & ~b.x[i]) return Truth::kTrue;
+    unknown = unknown || b.x[i] != 0;
+  }
+  return unknown ? Truth::kUnknown : Truth::kFalse;
+}
 
 /// Finds what a name stands for.
 class Names {
@@ -46,6 +54,10 @@ class Names {
   };
   virtual ~Names() = default;
   virtual const Bound* find(const std::string& name) = 0;
+  /// Value of a name that stands for a number; asked before find().
+  virtual std::optional<uint64_t> constant(const std::string& /*name*/, const Place&, size_t /*offset*/) {
+    return std::nullopt;
+  }
   /// Throws InputError with the nearest names.
   [[noreturn]] virtual void unknown(const std::string& name, const Place& place, size_t offset) = 0;
 };
@@ -59,10 +71,10 @@ class Expr {
   Expr& operator=(Expr&&) noexcept;
 
   /// Value of the coming sample; to be called once a sample. Valid until the next call.
-  Bits sample();
+  Bits sample() { return computed_ ? compute() : result_; }
   Truth sample_truth() { return truth(sample()); }
   /// The value that sample() gave last.
-  Bits last() const;
+  Bits last() const { return result_; }
   /// After so many samples without a change of a signal the value stays.
   unsigned settle() const { return settle_; }
   const std::vector<uint32_t>& slots() const { return slots_; }
@@ -73,10 +85,14 @@ class Expr {
  private:
   friend class Parser;
   struct Node;
+  Bits compute();
+
   std::string text_;
   std::vector<Node> nodes_;  ///< operands stand before their operators
   std::vector<uint32_t> slots_;
   unsigned settle_ = 0;
+  Bits result_;            ///< of the last node
+  bool computed_ = false;  ///< more than a name or a number
 };
 
 /// The names in an expression and where they begin; throws InputError for characters that belong to no expression.

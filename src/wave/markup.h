@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the reports of wavecheck and wavediff are written with.
+#pragma once
+
+#include <string>
+
+#include "rnic/wave/check.h"
+
+namespace rnic::wave::detail {
+
+/// For XML and HTML, in UTF-8; what they cannot hold becomes U+FFFD.
+std::string xml(const std::string& s);
+/// For a shell.
+std::string quoted(const std::string& s);
+/// Long values without their middle.
+std::string shortened(const std::string& value);
+/// The beginning of a page that needs nothing from outside, up to <body>.
+std::string page_head(const std::string& title);
+/// The signals round a failure: one bit as a line, more as boxes with their values.
+std::string drawing(const Around& a, double tick_ns);
+/// The command that opens GTKWave at a time (ticks), `left` being at the left end.
+std::string viewer(const std::string& wave, uint64_t marker, uint64_t left, uint64_t right);
+
+}  // namespace rnic::wave::detail
