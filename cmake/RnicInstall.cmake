@@ -15,6 +15,7 @@ install(TARGETS rnic_models rnic_wave rnicsim rnic_verilated ARCHIVE DESTINATION
 install(FILES ${PROJECT_BINARY_DIR}/src/v_rnic_top.vl/Vrnic_top__ALL.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_rtl.a)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rnic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${RNICSIM_GENERATED_INCLUDE}/rnic/rtl/latency.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnic/rtl)
 
 # The program installs itself (sim/CMakeLists.txt); the library needs the profiles without it, too.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/sim/profiles DESTINATION ${RNICSIM_DATA_DIR} FILES_MATCHING PATTERN "*.toml")

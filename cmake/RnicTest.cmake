@@ -15,7 +15,7 @@ endif()
 # rnic_add_system_test(<name> ...): the same over the whole library with the Verilated NIC.
 
 function(rnic_add_system_test name)
-  rnic_add_model_test(${name} ${ARGN} LIBS rnicsim::rnicsim)
+  rnic_add_model_test(${name} ${ARGN} LIBS rnicsim::tested)
 endfunction()
 
 function(rnic_add_model_test name)

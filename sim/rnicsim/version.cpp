@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "common.h"
+#include "rnic/rtl/latency.h"
 #include "table.h"
 
 namespace rnic::cli {
@@ -34,6 +35,10 @@ void add_version(CLI::App& app, int& status) {
                                                               {"PCIe reads in flight", b.read_tags},
                                                               {"QP contexts cached", b.qpc_cache_entries},
                                                               {"MAC ports", b.mac_ports}};
+    std::vector<std::pair<std::string, int>> extra;  // declared without being replaced: a part of a replaced block
+    for (const auto& b : rtl::kExtraLatency) {
+      if (b.extra_cycles != 0) extra.emplace_back(b.block, b.extra_cycles);
+    }
     status = kGood;
     if (json) {
       nlohmann::json j{{"schema_version", 1}};
@@ -42,6 +47,9 @@ void add_version(CLI::App& app, int& status) {
                     {"read_tags", b.read_tags},
                     {"qpc_cache_entries", b.qpc_cache_entries},
                     {"mac_ports", b.mac_ports}};
+      j["override"] = {{"modules", nlohmann::json::object()}, {"extra_cycles", nlohmann::json::object()}};
+      for (const auto& r : rtl::kReplaced) j["override"]["modules"][std::string(r.block)] = std::string(r.file);
+      for (const auto& [block, cycles] : extra) j["override"]["extra_cycles"][block] = cycles;
       fmt::print("{}\n", json_text(j));
       return;
     }
@@ -50,6 +58,16 @@ void add_version(CLI::App& app, int& status) {
     Table k({"<RTL built for", "value"});
     for (const auto& [name, value] : build) k.row({name, fmt::to_string(value)});
     fmt::print("{}\n{}", t.text(), k.text());
+    if (!rtl::kReplaced.empty()) {
+      Table r({"<RTL replaced", "<file"});
+      for (const auto& m : rtl::kReplaced) r.row({std::string(m.block), std::string(m.file)});
+      fmt::print("\n{}", r.text());
+    }
+    if (!extra.empty()) {
+      Table e({"<cycles beyond ours, declared", "extra"});
+      for (const auto& [block, cycles] : extra) e.row({block, fmt::format("{:+}", cycles)});
+      fmt::print("\n{}", e.text());
+    }
   });
 }
 

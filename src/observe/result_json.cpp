@@ -59,6 +59,7 @@ nlohmann::json to_json(const StageTable& t, const Profile& p) {
         {"link_ns", ns(s.share_ps(Share::kLink))},
         {"budget_ns", s.budget_ns > 0 ? nlohmann::json(s.budget_ns) : nlohmann::json()},
         {"gap_ns", s.budget_ns > 0 ? nlohmann::json(ns(s.duration_ps()) - s.budget_ns) : nlohmann::json()},
+        {"extra_cycles", s.extra_cycles},
         {"budget_start_ns", s.budget_start_ns},
         {"budget_end_ns", s.budget_end_ns},
         {"parts", nlohmann::json::array()}};

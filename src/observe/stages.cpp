@@ -9,6 +9,7 @@
 
 #include "rnic/core/error.h"
 #include "rnic/core/types.h"
+#include "rnic/rtl/latency.h"
 
 namespace rnic {
 namespace {
@@ -32,14 +33,44 @@ const std::vector<std::string> kCqeLinkKeys{"pcie.nic_link_latency", "pcie.hub_h
                                             "pcie.lanes"};
 const std::vector<std::string> kCqeWriteKeys{"host.write_latency"};
 
+/// Where the way of a message leads through a block, and how often. ctx_cache, dm_arbiter and the common parts stand in
+/// several stages; a block inside another one counts for itself.
+struct Way {
+  const char* block;
+  ExtraCycles passes;
+};
+// clang-format off
+constexpr Way kWays[] = {
+    {"doorbell_intake", {1, 0, 0, 0}},
+    {"qp_scheduler", {1, 0, 0, 0}},
+    {"tx_qp_state", {1, 0, 0, 0}},
+    {"wqe_fetch_engine", {1, 0, 0, 0}},
+    {"tx_segmenter", {0, 1, 0, 0}},
+    {"dma_master", {0, 1, 0, 1}},
+    {"dma_read", {0, 1, 0, 0}},
+    {"dma_write", {0, 0, 0, 1}},
+    {"tlp_splitter", {0, 1, 0, 1}},
+    {"tag_allocator", {0, 1, 0, 0}},
+    {"pcie_tlp_gen", {0, 1, 0, 1}},
+    {"credit_counter", {0, 1, 0, 1}},
+    {"tx_packetizer", {0, 0, 1, 0}},
+    {"icrc", {0, 0, 1, 0}},
+    {"cqe_writer", {0, 0, 0, 1}},
+    {"ctx_cache", {1, 1, 0, 1}},  // contexts of QP, memory region, CQ
+    {"dm_arbiter", {1, 0, 0, 0}},
+    {"fifo", {2, 1, 1, 2}},
+    {"stream_register", {0, 0, 1, 0}},
+};
+// clang-format on
+
 /// Whether a doorbell with producer index `pi` lets the NIC send WQE `wqe`.
 bool covers(uint16_t pi, uint16_t wqe) { return static_cast<int16_t>(static_cast<uint16_t>(pi - wqe)) > 0; }
 
 class Builder {
  public:
   Builder(const std::vector<Event>& all, unsigned nic, unsigned qpn, uint16_t wqe, const ClockInfo& clock,
-          const ModelLatencies& known)
-      : nic_(nic), qpn_(qpn), wqe_(wqe), clock_(clock), known_(known) {
+          const ModelLatencies& known, const ExtraCycles& extra)
+      : nic_(nic), qpn_(qpn), wqe_(wqe), clock_(clock), known_(known), extra_(extra) {
     if (clock.period_ps == 0) throw SimError("stage table: the clock period is 0");
     for (const Event& e : all) {
       if (e.nic == nic) events_.push_back(&e);
@@ -141,16 +172,20 @@ class Builder {
     if (end > start) s.parts.push_back({std::move(what), share, start, end, std::move(keys)});
   }
 
-  Stage stage(const char* name, uint64_t start, uint64_t end, double from_ns, double to_ns, bool budget = true) const {
+  /// `extra`: cycles beyond our RTL's, `before`: those of the stages before it.
+  Stage stage(const char* name, uint64_t start, uint64_t end, double from_ns, double to_ns, int extra, int before,
+              bool budget = true) const {
+    const double cycle_ns = static_cast<double>(clock_.period_ps) / 1000;
     Stage s;
     s.name = name;
     s.start_ps = start;
     s.end_ps = end;
     s.start_cycle = cycle(start);
     s.end_cycle = cycle(end);
-    s.budget_ns = budget ? to_ns - from_ns : 0;
-    s.budget_start_ns = from_ns;
-    s.budget_end_ns = to_ns;
+    s.extra_cycles = extra;
+    s.budget_ns = budget ? std::max(to_ns - from_ns + extra * cycle_ns, cycle_ns) : 0;
+    s.budget_start_ns = from_ns + before * cycle_ns;
+    s.budget_end_ns = to_ns + (before + extra) * cycle_ns;
     return s;
   }
 
@@ -228,7 +263,7 @@ class Builder {
   }
 
   Stage wqe_fetch(uint64_t pins, uint64_t db, uint64_t wqe) const {
-    Stage s = stage("WQE fetch", pins, wqe, 0, 40);
+    Stage s = stage("WQE fetch", pins, wqe, 0, 40, extra_.wqe_fetch, 0);
     uint64_t decoded;
     if (known_.bar_decode_ps) {
       decoded = std::min(pins + *known_.bar_decode_ps, db);
@@ -246,7 +281,7 @@ class Builder {
   }
 
   Stage dma_read(uint64_t wqe, uint64_t done, const Filter& packet) const {
-    Stage s = stage("DMA read", wqe, done, 40, 240);
+    Stage s = stage("DMA read", wqe, done, 40, 240, extra_.dma_read, extra_.wqe_fetch);
     const auto in_time = [&](const Event& e) { return packet(e) && e.ps <= done; };
     const uint64_t pins = need(EventKind::kRdPins, first(EventKind::kRdPins, in_time)).ps;
     const uint64_t start = need(EventKind::kMemRdStart, first(EventKind::kMemRdStart, in_time)).ps;
@@ -276,13 +311,13 @@ class Builder {
   }
 
   Stage packetize(uint64_t from, uint64_t mac) const {
-    Stage s = stage("packetize", from, mac, 240, 260);
+    Stage s = stage("packetize", from, mac, 240, 260, extra_.packetize, extra_.wqe_fetch + extra_.dma_read);
     add(s, "RTL: payload to last beat with ICRC at the MAC", Share::kRtl, from, mac);
     return s;
   }
 
   Stage mac_tx(uint64_t mac, uint64_t wire) const {
-    Stage s = stage("MAC TX", mac, wire, 260, 300);
+    Stage s = stage("MAC TX", mac, wire, 260, 300, 0, up_to_mac());
     const uint64_t ready = known_.mac_tx_ps ? std::min(mac + *known_.mac_tx_ps, wire) : wire;
     add(s, "MAC and PCS", Share::kModel, mac, ready, kMacKeys);
     add(s, "wait for the wire: frames before", Share::kModel, ready, wire, {"mac.rate"});
@@ -290,7 +325,7 @@ class Builder {
   }
 
   Stage cqe_write(uint64_t mac, uint64_t issued, std::optional<uint64_t> visible) const {
-    Stage s = stage("CQE write", mac, visible.value_or(issued), 260, 300, false);
+    Stage s = stage("CQE write", mac, visible.value_or(issued), 260, 300, extra_.cqe_write, up_to_mac(), false);
     add(s, "RTL: last packet at the MAC to CQE at the pins", Share::kRtl, mac, issued);
     if (!visible) return s;
     if (known_.host_write_ps && *known_.host_write_ps <= *visible - issued) {
@@ -305,11 +340,14 @@ class Builder {
     return s;
   }
 
+  int up_to_mac() const { return extra_.wqe_fetch + extra_.dma_read + extra_.packetize; }
+
   std::vector<const Event*> events_;
   const unsigned nic_, qpn_;
   const uint16_t wqe_;
   const ClockInfo clock_;
   const ModelLatencies known_;
+  const ExtraCycles extra_;
   uint64_t until_ = 0;
 };
 
@@ -342,9 +380,31 @@ ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload
           payload};
 }
 
+ExtraCycles extra_cycles(const std::map<std::string, int>& of_blocks) {
+  ExtraCycles sum;
+  for (const auto& [block, cycles] : of_blocks) {
+    const auto way =
+        std::find_if(std::begin(kWays), std::end(kWays), [&name = block](const Way& w) { return name == w.block; });
+    if (way == std::end(kWays)) throw SimError(fmt::format("the block '{}' lies in no stage", block));
+    sum.wqe_fetch += cycles * way->passes.wqe_fetch;
+    sum.dma_read += cycles * way->passes.dma_read;
+    sum.packetize += cycles * way->passes.packetize;
+    sum.cqe_write += cycles * way->passes.cqe_write;
+  }
+  return sum;
+}
+
+std::map<std::string, int> declared_extra_cycles() {
+  std::map<std::string, int> out;
+  for (const auto& b : rtl::kExtraLatency) {
+    if (b.extra_cycles != 0) out.emplace(b.block, b.extra_cycles);
+  }
+  return out;
+}
+
 StageTable make_stage_table(const std::vector<Event>& events, unsigned nic, unsigned qpn, uint16_t wqe,
-                            const ClockInfo& clock, const ModelLatencies& known) {
-  return Builder(events, nic, qpn, wqe, clock, known).build();
+                            const ClockInfo& clock, const ModelLatencies& known, const ExtraCycles& extra) {
+  return Builder(events, nic, qpn, wqe, clock, known, extra).build();
 }
 
 }  // namespace rnic

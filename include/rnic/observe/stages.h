@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,10 +33,11 @@ struct Stage {
   std::string name;  ///< "WQE fetch", "DMA read", "packetize", "MAC TX", "CQE write"
   uint64_t start_ps, end_ps;
   uint64_t start_cycle, end_cycle;
-  double budget_ns;              ///< F5's duration; 0: none
+  double budget_ns;              ///< F5's duration, and extra_cycles; 0: none
   std::vector<StagePart> parts;  ///< gapless from start to end
   double budget_start_ns = 0;    ///< F5's window, ns from T0; both 0: none
   double budget_end_ns = 0;
+  int extra_cycles = 0;  ///< that the RTL declares beyond ours: the budget holds them, the window all up to here
   uint64_t duration_ps() const { return end_ps - start_ps; }
   uint64_t share_ps(Share s) const;
 };
@@ -65,12 +67,22 @@ struct ModelLatencies {
 };
 ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload = ModelLatencies::Payload::kUnknown);
 
+/// Cycles of each stage beyond those of our RTL.
+struct ExtraCycles {
+  int wqe_fetch = 0, dma_read = 0, packetize = 0, cqe_write = 0;
+};
+/// Each block's extra cycles go to the stages that its way lies in, as often as it lies in it. Throws SimError for a
+/// block that has no place.
+ExtraCycles extra_cycles(const std::map<std::string, int>& of_blocks);
+/// What an RTL override of this build declares (rnic/rtl/latency.h); by block, those that are not 0.
+std::map<std::string, int> declared_extra_cycles();
+
 /// Builds the table of WQE `wqe` of `qpn` from events (in order of report; need not be sorted). Throws SimError that
 /// names the instant that is missing. A message without payload has no DMA read stage, one without CQE no CQE write.
 /// Of WQEs with equal index (it counts modulo 65536) the first one is shown. Device memory reads carry no packet: those
 /// that overlap with the message's way to its first MRd are taken as its own, which holds for a single message in
 /// flight.
 StageTable make_stage_table(const std::vector<Event>& events, unsigned nic, unsigned qpn, uint16_t wqe,
-                            const ClockInfo& clock, const ModelLatencies& known = {});
+                            const ClockInfo& clock, const ModelLatencies& known = {}, const ExtraCycles& extra = {});
 
 }  // namespace rnic

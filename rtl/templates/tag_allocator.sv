@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tag_allocator of your own, to start from: `scripts/new_override tag_allocator DIR` copies it, with
+// tag_allocator_ref, our block under another name. Written by scripts/gen_templates.py from rtl/pcie/tag_allocator.sv
+// and rtl/templates/contract.toml.
+//
+// What our block does: the head of rtl/pcie/tag_allocator.sv, and docs/blocks. What holds for every block:
+// docs/howto/override.md.
+//
+// Latency: want_i to tag_valid_o 1 cycle.
+// It is part of the contract: its test follows it edge by edge.
+//
+// Has to keep:
+//   tags  none is given out twice before free_i, none is lost
+module tag_allocator #(
+  parameter int unsigned NumTags = 256           // 1..256
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+  input  logic ext_tag_i,              // 8-bit tags allowed; changes only while no tag is in use
+  // The tag for the next request
+  input  logic want_i,
+  output logic tag_valid_o,
+  output logic [7:0] tag_o,
+  input  logic take_i,                 // the request leaves with it; only with tag_valid_o
+  // Back again
+  input  logic free_i,                 // only a tag in use
+  input  logic [7:0] free_tag_i,
+  // Is this tag in use? In the same cycle.
+  input  logic [7:0] look_tag_i,
+  output logic look_used_o
+);
+  // ---- Your logic stands here, instead of ours or around it --------------------------------------
+  tag_allocator_ref #(
+    .NumTags(NumTags)
+  ) u_ref (
+    .clk_i, .rst_ni, .ext_tag_i, .want_i, .tag_valid_o, .tag_o, .take_i, .free_i, .free_tag_i,
+    .look_tag_i, .look_used_o
+  );
+endmodule
