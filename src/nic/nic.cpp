@@ -3,12 +3,7 @@
 #include <Vrnic_top.h>
 #include <verilated.h>
 #include <verilated_fst_c.h>
-#if VM_COVERAGE
-#include <unistd.h>
-#include <verilated_cov.h>
-
-#include <cstdlib>
-#endif
+#include "nic/coverage.h"
 
 #include "rnic/nic/nic.h"
 
@@ -126,11 +121,7 @@ struct Nic::Impl : public BarClient, public Observer {
     // Verilator 5.006's destructors use the thread's current context, which may be another NIC's that is gone by now.
     Verilated::threadContextp(&context);
     top->final();
-#if VM_COVERAGE
-    if (const char* dir = std::getenv("RNICSIM_COVERAGE_DIR")) {
-      context.coveragep()->write(fmt::format("{}/{}-nic{}.dat", dir, getpid(), options.id).c_str());
-    }
-#endif
+    save_coverage(context, top->modelName());
     top.reset();
   }
 

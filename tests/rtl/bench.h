@@ -4,18 +4,13 @@
 #pragma once
 
 #include <verilated.h>
-#if VM_COVERAGE
-#include <unistd.h>
-#include <verilated_cov.h>
-
-#include <string>
-#endif
 
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <random>
 
+#include "nic/coverage.h"
 #include "rnic/rtl/ports.h"
 
 namespace rnic::test {
@@ -38,13 +33,7 @@ class Bench {
     // Verilator 5.006's destructors use the thread's current context, which may be another bench's that is gone by now.
     Verilated::threadContextp(&context_);
     top->final();
-#if VM_COVERAGE
-    if (const char* dir = std::getenv("RNICSIM_COVERAGE_DIR")) {
-      static unsigned count = 0;
-      context_.coveragep()->write(
-          (std::string(dir) + "/" + std::to_string(getpid()) + "-bench" + std::to_string(count++) + ".dat").c_str());
-    }
-#endif
+    save_coverage(context_, top->modelName());
     top.reset();
   }
 

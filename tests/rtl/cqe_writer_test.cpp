@@ -9,6 +9,7 @@
 #include "Vcqe_writer.h"
 #include "rnic/golden/cqe.h"
 #include "rtl/bench.h"
+#include "support/latency.h"
 
 namespace rnic::test {
 namespace {
@@ -42,6 +43,7 @@ class CqeBench : public Bench<Vcqe_writer> {
   explicit CqeBench(uint64_t seed = 1) : Bench(seed) {}
 
   unsigned req_pct = 100, hit_pct = 100, wr_pct = 100, wdata_pct = 100, evt_pct = 100;
+  size_t most_lookups = 4;  // that the context cache takes at a time
 
   void set_cq(uint32_t cqn, uint64_t base, unsigned log_size, uint32_t ci) {
     rtl::cqc_t c;
@@ -71,7 +73,7 @@ class CqeBench : public Bench<Vcqe_writer> {
     if (clear_ >= 0) top->clear_cqn_i = static_cast<uint16_t>(clear_);
     db_.reset();
     clear_ = -1;
-    top->cqc_req_ready_i = lookups_.size() < 4;
+    top->cqc_req_ready_i = lookups_.size() < most_lookups;
     if (!rsp_up_) rsp_up_ = !lookups_.empty() && lookups_.front().second <= cycle && chance(hit_pct);
     top->cqc_rsp_valid_i = rsp_up_;
     if (rsp_up_) rtl::drive(top->cqc_rsp_i, cqcs[lookups_.front().first]);
@@ -106,7 +108,6 @@ class CqeBench : public Bench<Vcqe_writer> {
     const bool asked = top->cqc_req_valid_o && top->cqc_req_ready_i;
     const uint32_t idx = top->cqc_req_idx_o;
     const bool answered = top->cqc_rsp_valid_i && top->cqc_rsp_ready_o;
-    EXPECT_EQ(taken, asked);
     if (taken && first_req_cycle < 0) first_req_cycle = static_cast<int64_t>(cycle);
     tick();
     if (taken) requests.pop_front(), req_up_ = false;
@@ -142,7 +143,7 @@ class CqeBench : public Bench<Vcqe_writer> {
   std::deque<Cqe> cqes_;
 };
 
-// One successful CQE: every byte of the entry, its address, and the time stamp; four cycles after its request.
+// One successful CQE: every byte of the entry, its address, and a time stamp between request and write.
 TEST(CqeWriterTest, SuccessEntry) {
   CqeBench b;
   b.set_cq(7, 0x1234567890abc000, 4, 0x35);
@@ -152,7 +153,9 @@ TEST(CqeWriterTest, SuccessEntry) {
   EXPECT_EQ(b.writes[0].addr, 0x1234567890abc000u + 5 * 64);
   Cqe e;
   e.byte_cnt = 0x01020304u + 0xbeef;
-  e.timestamp = 1000 * static_cast<uint64_t>(b.first_wr_cycle - 1);
+  e.timestamp = b.writes[0].cqe.timestamp;
+  EXPECT_GE(e.timestamp, 1000 * static_cast<uint64_t>(b.first_req_cycle));
+  EXPECT_LT(e.timestamp, 1000 * static_cast<uint64_t>(b.first_wr_cycle));
   e.wqe_opcode = 0x0a;
   e.qpn = (0x155 ^ 0xbeef) & 0x3ff;
   e.wqe_counter = 0xbeef;
@@ -165,7 +168,18 @@ TEST(CqeWriterTest, SuccessEntry) {
   EXPECT_TRUE(b.events.empty());
   EXPECT_EQ(b.ok, 1u);
   EXPECT_EQ(b.err, 0u);
-  EXPECT_EQ(b.first_wr_cycle - b.first_req_cycle, 4);
+}
+
+// An entry's write is offered four cycles after its request, and its time is that of the cycle before.
+TEST(CqeWriterTest, WriteFollowsRequestInFourCycles) {
+  CqeBench b;
+  b.set_cq(7, 0x1234567890abc000, 4, 0x35);
+  b.requests.push_back(request(7, 0xbeef));
+  b.drain();
+  ASSERT_EQ(b.writes.size(), 1u);
+  const auto stamp = static_cast<int64_t>(b.writes[0].cqe.timestamp) / 1000;
+  EXPECT_TRUE(takes_cycles({"cqe_writer", side("fifo")}, {4}, {b.first_wr_cycle - b.first_req_cycle}));
+  EXPECT_TRUE(takes_cycles({side("cqe_writer"), side("fifo")}, {1}, {int64_t{b.first_wr_cycle} - stamp}));
 }
 
 // An error CQE carries syndrome and vendor syndrome instead of the time stamp, and leaves an event.
@@ -189,6 +203,82 @@ TEST(CqeWriterTest, ErrorEntry) {
   EXPECT_EQ(b.events[0].vendor, pkg::VenBounds);
   EXPECT_EQ(b.err, 1u);
   EXPECT_EQ(b.ok, 0u);
+}
+
+// Every operation with every syndrome and vendor syndrome that exists: entry, event and counts.
+TEST(CqeWriterTest, EveryKindOfEntry) {
+  struct Cause {
+    uint64_t syndrome, vendor;
+  };
+  std::vector<Cause> causes = {{0, 0},
+                               {pkg::SynFlushed, pkg::VenNone},
+                               {pkg::SynLocalLength, pkg::VenLength},
+                               {pkg::SynLocalQpOp, pkg::VenOpcode},
+                               {pkg::SynLocalQpOp, pkg::VenWqeSize},
+                               {pkg::SynLocalQpOp, pkg::VenWqeQpn},
+                               {pkg::SynLocalQpOp, pkg::VenLength},
+                               {pkg::SynLocalQpOp, pkg::VenBounds},
+                               {pkg::SynLocalProt, pkg::VenKey},
+                               {pkg::SynLocalProt, pkg::VenBounds},
+                               {pkg::SynLocalProt, pkg::VenPd}};
+  for (uint64_t status = pkg::DmaUr; status <= pkg::DmaNoMaster; ++status)
+    causes.push_back({pkg::SynLocalQpOp, pkg::VenDma + status});
+  CqeBench b;
+  b.set_cq(3, 0x40000, 8, 0);
+  std::vector<rtl::cqe_req_t> sent;
+  for (unsigned opcode = 0x08; opcode <= 0x0b; ++opcode) {
+    for (const Cause& c : causes) {
+      auto r = request(3, static_cast<uint16_t>(sent.size()), static_cast<uint8_t>(c.syndrome),
+                       static_cast<uint8_t>(c.vendor));
+      r.wqe_opcode = static_cast<uint8_t>(opcode);
+      b.requests.push_back(r);
+      sent.push_back(r);
+    }
+  }
+  b.drain();
+  ASSERT_EQ(b.writes.size(), sent.size());
+  size_t event = 0;
+  for (size_t i = 0; i < sent.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Cqe& c = b.writes[i].cqe;
+    EXPECT_EQ(c.is_error(), sent[i].syndrome != 0);
+    EXPECT_EQ(c.wqe_opcode, sent[i].wqe_opcode);
+    EXPECT_EQ(c.byte_cnt, sent[i].byte_cnt);
+    if (!c.is_error()) continue;
+    EXPECT_EQ(c.syndrome, sent[i].syndrome);
+    EXPECT_EQ(c.vendor_syndrome, sent[i].vendor);
+    ASSERT_LT(event, b.events.size());
+    EXPECT_EQ(b.events[event].kind, pkg::EvtWqeError);
+    EXPECT_EQ(b.events[event].wqe, sent[i].op.wqe);
+    EXPECT_EQ(b.events[event].syndrome, sent[i].syndrome);
+    EXPECT_EQ(b.events[event].vendor, sent[i].vendor);
+    ++event;
+  }
+  EXPECT_EQ(event, b.events.size());
+  EXPECT_EQ(b.ok, 4u);
+  EXPECT_EQ(b.err, sent.size() - 4);
+}
+
+// Rings of every size that the index knows: place, owner bit and the number that fits. What is larger than that has no
+// round and is never full.
+TEST(CqeWriterTest, EveryRingSize) {
+  for (unsigned log = 0; log <= 31; ++log) {
+    SCOPED_TRACE(log);
+    const uint64_t size = log < 24 ? uint64_t{1} << log : uint64_t{1} << 24;
+    const auto first = static_cast<uint32_t>((3 * size - 1) & 0xffffff);  // the last place of a ring, then the first
+    CqeBench b;
+    b.set_cq(9, 0x5000000000, log, first);
+    b.requests.push_back(request(9, 0));
+    b.requests.push_back(request(9, 1));
+    b.drain();
+    ASSERT_EQ(b.writes.size(), size == 1 ? 1u : 2u);
+    EXPECT_EQ(b.overrun, size == 1 ? 1u : 0u);
+    for (uint32_t i = 0; i < b.writes.size(); ++i) {
+      const uint32_t index = (first + i) & 0xffffff;
+      EXPECT_EQ(b.writes[i].addr, 0x5000000000 + 64 * (index % size));
+      EXPECT_EQ(b.writes[i].cqe.owner, log < 24 ? index >> log & 1 : 0u);
+    }
+  }
 }
 
 // Software that follows the owner bit alone finds every CQE once and in order, over many rounds and a wrapping index.
@@ -254,7 +344,8 @@ TEST(CqeWriterTest, Overrun) {
 // the arm doorbell changes nothing.
 TEST(CqeWriterTest, DoorbellMeetsRequest) {
   unsigned written = 0;
-  for (int when = 0; when < 8; ++when) {
+  bool open = true;  // still early enough
+  for (int when = 0; when < 24; ++when) {
     CqeBench b;
     b.set_cq(4, 0, 0, 0);
     b.requests.push_back(request(4, 0));
@@ -262,16 +353,20 @@ TEST(CqeWriterTest, DoorbellMeetsRequest) {
     b.doorbell(4, 1, pkg::DbCqArm);
     b.step();
     b.requests.push_back(request(4, 1));
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 24; ++i) {
       if (i == when) b.doorbell(4, 1);
       b.step();
     }
     b.drain();
     EXPECT_EQ(b.writes.size() + b.overrun, 2u);
-    EXPECT_EQ(b.writes.size() == 2, when < 3) << when;  // taken, asked, answered: then the entry is built
-    written += b.writes.size() == 2;
+    EXPECT_TRUE(open || b.writes.size() == 1) << when;
+    open = b.writes.size() == 2;
+    written += open;
   }
-  EXPECT_EQ(written, 3u);
+  EXPECT_FALSE(open);
+  if (!replaced("cqe_writer")) {
+    EXPECT_EQ(written, 3u);  // taken, asked, answered: then the entry is built
+  }
 }
 
 // An entry that waits for the event port still sees a consumer doorbell that comes meanwhile.
@@ -309,6 +404,84 @@ TEST(CqeWriterTest, InvalidCq) {
   EXPECT_EQ(b.events[0].kind, pkg::EvtCqInvalid);
   EXPECT_EQ(b.events[0].index, 6u);
   EXPECT_EQ(b.events[1].index, 1024u + 5);
+  EXPECT_EQ(b.overrun, 0u);
+}
+
+// Reports of dropped entries wait for the event port, too; none is lost, and nothing passes them.
+TEST(CqeWriterTest, ReportsWaitForTheEventPort) {
+  CqeBench b;
+  b.evt_pct = 0;
+  b.set_cq(5, 0x1000, 0, 0);
+  for (uint16_t i = 0; i < 3; ++i) b.requests.push_back(request(6, i));  // no such CQ
+  b.requests.push_back(request(5, 3));
+  b.requests.push_back(request(5, 4));  // full
+  b.requests.push_back(request(7, 5));
+  for (int i = 0; i < 50; ++i) b.step();
+  EXPECT_TRUE(b.writes.empty());
+  for (int n = 0; n < 5; ++n) {
+    b.evt_pct = 100;
+    b.step();
+    b.evt_pct = 0;
+    for (int i = 0; i < 20; ++i) b.step();
+  }
+  EXPECT_EQ(b.writes.size(), 1u);
+  std::vector<unsigned> kinds;
+  for (const auto& e : b.events) kinds.push_back(e.kind);
+  EXPECT_EQ(kinds, (std::vector<unsigned>{pkg::EvtCqInvalid, pkg::EvtCqInvalid, pkg::EvtCqInvalid, pkg::EvtCqOverrun,
+                                          pkg::EvtCqInvalid}));
+  b.evt_pct = 100;
+  b.drain();
+}
+
+// A slow context cache that takes many lookups fills the queue behind them; the requests then wait, in order.
+TEST(CqeWriterTest, LookupQueueFills) {
+  CqeBench b;
+  b.most_lookups = 100;
+  b.hit_pct = 0;
+  b.set_cq(5, 0x1000, 6, 0);
+  for (uint16_t i = 0; i < 30; ++i) b.requests.push_back(request(5, i));
+  for (int i = 0; i < 40; ++i) b.step();
+  EXPECT_GT(b.requests.size(), 0u);
+  if (!replaced("cqe_writer")) {
+    EXPECT_EQ(b.requests.size(), 22u);
+  }
+  b.hit_pct = 100;
+  b.drain();
+  ASSERT_EQ(b.writes.size(), 30u);
+  for (uint16_t i = 0; i < 30; ++i) EXPECT_EQ(b.writes[i].cqe.wqe_counter, i);
+}
+
+// CmdCqModify in any cycle around an entry's own: the indices restart from the context when it comes with the entry or
+// later. A consumer index at the same edge belongs to the CQ's former life.
+TEST(CqeWriterTest, ClearMeetsEntry) {
+  for (int at = 0; at < 10; ++at) {
+    SCOPED_TRACE(at);
+    CqeBench b;
+    b.set_cq(5, 0x1000, 6, 10);
+    b.requests.push_back(request(5, 0));
+    int done = -1;
+    for (int i = 0; i < 12; ++i) {
+      if (i == at) b.clear(5);
+      b.step();
+      if (done < 0 && b.ok != 0) done = i;
+    }
+    ASSERT_GE(done, 1);
+    ASSERT_LT(done, 9) << "the entry is not among the cycles tried";
+    b.requests.push_back(request(5, 1));
+    b.drain();
+    ASSERT_EQ(b.writes.size(), 2u);
+    EXPECT_EQ(b.writes[1].addr, 0x1000u + 64 * (at >= done ? 10 : 11));
+  }
+  CqeBench b;
+  b.set_cq(5, 0x1000, 0, 10);
+  b.requests.push_back(request(5, 0));
+  b.drain();
+  b.doorbell(5, 11);
+  b.clear(5);
+  b.step();
+  b.requests.push_back(request(5, 1));
+  b.drain();
+  EXPECT_EQ(b.writes.size(), 2u);
   EXPECT_EQ(b.overrun, 0u);
 }
 
@@ -383,6 +556,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CqeWriterGrid,
                                          Shape{100, 20, 100, 100, 100}, Shape{100, 100, 20, 100, 100},
                                          Shape{100, 100, 100, 20, 100}, Shape{100, 100, 100, 100, 5},
                                          Shape{50, 50, 50, 50, 50}));
+
+// A ring in use across the wrap of its indices takes as many CQEs as it has places, no fewer and no more.
+TEST(CqeWriterTest, RingFillsAcrossTheIndexWrap) {
+  CqeBench b;
+  b.set_cq(4, 0x40000, 3, 0xfffffd);
+  for (uint16_t i = 0; i < 9; ++i) b.requests.push_back(request(4, i));
+  b.drain();
+  EXPECT_EQ(b.writes.size(), 8u);
+  EXPECT_EQ(b.overrun, 1u);
+}
 
 // One CQE every two cycles when nothing stalls.
 TEST(CqeWriterTest, Throughput) {

@@ -286,6 +286,17 @@ TEST(DoorbellIntakeTest, DoorbellAtClearSurvives) {
   EXPECT_EQ(b.pi(3), 11);
 }
 
+// A lookup at the edge of its QP's clear comes after it: it finds nothing. One of another QP is not touched.
+TEST(DoorbellIntakeTest, LookupAtClearFindsNothing) {
+  IntakeBench b;
+  b.piece(3, 0, piece0(1, 3, 2, 1));
+  b.piece(4, 0, piece0(1, 4, 2, 1));
+  b.set_clear(3);
+  EXPECT_EQ(b.lookup(3, 1), IntakeBench::kNothing);
+  b.set_clear(3);
+  EXPECT_EQ(b.lookup(4, 1), IntakeBench::kHit);
+}
+
 // A lookup and a new push of one entry at one edge: the lookup gets the old WQE, the entry holds the new one.
 TEST(DoorbellIntakeTest, LookupAndPushAtOneEdge) {
   IntakeBench b;

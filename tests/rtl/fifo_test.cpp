@@ -49,5 +49,26 @@ TEST(FifoTest, KeepsOrderUnderEveryMixture) {
   }
 }
 
+// Reset empties it, however full it is, wherever its pointers stand.
+TEST(FifoTest, ResetEmptiesIt) {
+  Bench<Vfifo> b;
+  for (unsigned reads = 0; reads <= 16; ++reads) {
+    b.top->rd_ready_i = 0;
+    b.top->wr_valid_i = 1;
+    for (int i = 0; i < 16; ++i) b.tick();
+    b.top->wr_valid_i = 0;
+    b.top->rd_ready_i = 1;
+    for (unsigned i = 0; i < reads; ++i) b.tick();
+    b.top->rd_ready_i = 0;
+    b.top->rst_ni = 0;
+    b.tick();
+    b.top->rst_ni = 1;
+    b.settle();
+    EXPECT_FALSE(b.top->rd_valid_o);
+    EXPECT_TRUE(b.top->wr_ready_o);
+    EXPECT_EQ(b.top->fill_o, 0);
+  }
+}
+
 }  // namespace
 }  // namespace rnic::test

@@ -8,12 +8,12 @@
 #include "rnic/golden/packetizer.h"
 #include "rtl/bench.h"
 #include "rtl/roce_frames.h"
+#include "support/latency.h"
 
 namespace rnic::test {
 namespace {
 
 using golden::Bytes;
-constexpr unsigned kLatency = 5;  // edges from the one that takes the last beat, that one counted, to the answer
 
 class IcrcBench : public Bench<Vicrc> {
  public:
@@ -39,25 +39,26 @@ class IcrcBench : public Bench<Vicrc> {
   void step(bool valid) {
     top->valid_i = valid;
     tick();
-    if (valid && top->eop_i) due.push_back(cycle + kLatency - 1);
-    const bool now = !due.empty() && due.front() == cycle;
-    ASSERT_EQ(top->valid_o, now);
-    if (now) {
+    if (valid && top->eop_i) taken.push_back(cycle);
+    if (top->valid_o) {
+      ASSERT_FALSE(taken.empty());
       ASSERT_EQ(top->icrc_o, expected.front());
+      edges = static_cast<int64_t>(cycle - taken.front()) + 1;
       expected.pop_front();
-      due.pop_front();
+      taken.pop_front();
       ++checked;
     }
   }
 
   void drain() {
-    for (unsigned i = 0; i < kLatency + 1; ++i) step(false);
+    for (unsigned i = 0; i < 32; ++i) step(false);
     EXPECT_TRUE(expected.empty());
     EXPECT_TRUE(top->idle_o);
   }
 
   std::deque<uint32_t> expected;
-  std::deque<uint64_t> due;
+  std::deque<uint64_t> taken;  // cycles of last beats without answer
+  int64_t edges = 0;           // of the latest answer, from the one that takes the last beat, that one counted
   unsigned checked = 0;
 };
 
@@ -66,6 +67,28 @@ Bytes random_frame(std::mt19937_64& rng, size_t bytes) {
   for (auto& x : b) x = static_cast<uint8_t>(rng());
   b[14] = 0x45;  // IPv4
   return b;
+}
+
+// The answer comes with the fifth edge from the one that takes the last beat, that one counted.
+TEST(IcrcTest, AnswerComesWithTheFifthEdge) {
+  for (size_t bytes : {54u, 250u}) {
+    IcrcBench b(test_seed());
+    b.send(random_frame(b.rng, bytes), 0);
+    b.drain();
+    EXPECT_TRUE(takes_cycles({"icrc"}, {5}, {b.edges}));
+  }
+}
+
+// The block is not idle before the answer to its last beat has come.
+TEST(IcrcTest, NotIdleBeforeTheAnswer) {
+  IcrcBench b(test_seed());
+  b.send(random_frame(b.rng, 54), 0);
+  for (int i = 0; i < 100 && b.checked == 0; ++i) {
+    EXPECT_FALSE(b.top->idle_o);
+    b.step(false);
+  }
+  EXPECT_EQ(b.checked, 1u);
+  b.drain();
 }
 
 // Every length of the covered bytes from the shortest to three beats gives zlib's CRC, back to back and with gaps.

@@ -9,6 +9,7 @@
 #include "Vpcie_tlp_gen.h"
 #include "rtl/bench.h"
 #include "rtl/tlp_beats.h"
+#include "support/latency.h"
 
 namespace rnic::test {
 namespace {
@@ -48,7 +49,7 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
     rtl::drive(top->fc_i, fc);
     if (!rd_valid_) rd_valid_ = !reads.empty() && chance(req_pct);
     if (!wr_valid_) wr_valid_ = !writes.empty() && !wr_taken_ && chance(req_pct);
-    if (!wd_valid_) wd_valid_ = !writes.empty() && chance(data_pct);
+    if (!wd_valid_) wd_valid_ = !writes.empty() && !wd_taken_ && chance(data_pct);
     top->treq_rd_valid_i = rd_valid_;
     top->treq_wr_valid_i = wr_valid_;
     top->twd_valid_i = wd_valid_;
@@ -93,12 +94,12 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
     if (wr_valid_ && top->treq_wr_ready_o) wr_valid_ = false, wr_taken_ = true;
     if (wd_valid_ && top->twd_ready_o) {
       wd_valid_ = false;
-      if (++beat_ * 64 >= golden::make_write(writes.front().addr, writes.front().data, 0, 0).payload.size()) {
-        writes.pop_front();
-        beat_ = 0;
-        EXPECT_TRUE(wr_taken_);
-        wr_taken_ = false;
-      }
+      wd_taken_ = ++beat_ * 64 >= golden::make_write(writes.front().addr, writes.front().data, 0, 0).payload.size();
+    }
+    if (wr_taken_ && wd_taken_) {
+      writes.pop_front();
+      beat_ = 0;
+      wr_taken_ = wd_taken_ = false;
     }
     tick();
     ASSERT_EQ(collector.error(), "");
@@ -138,7 +139,8 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
     t.op.wqe = r.id;
     return t;
   }
-  bool rd_valid_ = false, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, first_seen_ = false;
+  bool rd_valid_ = false, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false,
+       first_seen_ = false;
   size_t beat_ = 0;
   uint64_t first_cycle_ = 0, start_cycle_ = 0;
 };
@@ -206,7 +208,7 @@ TEST(PcieTlpGenTest, RequestBytesEqualReferenceVectors) {
     ASSERT_EQ(rows.count(name), 1u) << name;
     GenBench b;
     (request.write ? b.writes : b.reads).push_back(request);
-    b.run(6);
+    b.run(20);
     ASSERT_EQ(b.sent.size(), 1u) << name;
     EXPECT_EQ(hex(b.sent[0].tlp.bytes()), rows[name]) << name;
     ++agreed;
@@ -225,7 +227,7 @@ TEST(PcieTlpGenTest, ByteEnables) {
                         Case{0x2000, 4095, 1024, 0xF, 0x7}}) {
     GenBench b;
     b.reads.push_back(read_of(c.addr, c.len, 0x3FF));
-    b.run(4);
+    b.run(20);
     ASSERT_EQ(b.sent.size(), 1u);
     const Tlp& t = b.sent[0].tlp;
     EXPECT_EQ(t.addr, c.addr & ~uint64_t{3});
@@ -233,6 +235,24 @@ TEST(PcieTlpGenTest, ByteEnables) {
     EXPECT_EQ(t.first_be, c.first) << std::hex << c.addr;
     EXPECT_EQ(t.last_be, c.last) << std::hex << c.addr;
     EXPECT_EQ(t.tag, 0x3FF);
+  }
+}
+
+// The largest requests, of 1024 DWs, which the length field writes as 0, with addresses of 32 and of 64 bits.
+TEST(PcieTlpGenTest, LargestRequests) {
+  for (uint64_t addr : {uint64_t{0x2000}, uint64_t{0x500002000}}) {
+    GenBench b;
+    const auto data = random_bytes(b.rng, 4096);
+    b.reads.push_back(read_of(addr, 4096, 9));
+    b.writes.push_back(write_of(addr, data));
+    b.run(200);
+    ASSERT_EQ(b.sent.size(), 2u);
+    for (const Sent& s : b.sent) {
+      const Tlp want = s.tlp.is_write() ? golden::make_write(addr, data, kRequester, 0)
+                                        : golden::make_read(addr, 4096, kRequester, 9);
+      EXPECT_EQ(hex(s.tlp.bytes()), hex(want.bytes()));
+    }
+    EXPECT_NE(b.sent[0].tlp.is_write(), b.sent[1].tlp.is_write());
   }
 }
 
@@ -272,23 +292,46 @@ TEST(PcieTlpGenTest, EveryRequestOnceAndInOrder) {
   }
 }
 
-// A request is on the pins one cycle after it was given, and a stream of one-beat requests keeps the pins busy.
-TEST(PcieTlpGenTest, OneCycleAndFullRate) {
-  {
-    GenBench b;
-    b.reads.push_back(read_of(0x1000, 64));
-    const uint64_t start = b.cycle;
-    b.run(3);
-    ASSERT_EQ(b.sent.size(), 1u);
-    EXPECT_EQ(b.sent[0].cycle - start, 1u);
-  }
+Tlp completion(uint16_t tag, unsigned dws, uint8_t status = golden::kCplSc) {
+  Tlp t;
+  t.fmt_type = dws ? golden::kCplD : golden::kCpl;
+  t.length_dw = dws;
+  t.requester_id = kRequester;
+  t.completer_id = 0x0200;
+  t.tag = tag;
+  t.status = status;
+  t.byte_count = dws ? dws * 4 : 4;
+  t.lower_addr = 0x24;
+  t.payload.resize(dws * 4);
+  for (size_t i = 0; i < t.payload.size(); ++i) t.payload[i] = static_cast<uint8_t>(i * 7 + tag);
+  return t;
+}
+
+// A request is on the pins one cycle after it was given, and a completion inside one cycle after the pins.
+TEST(PcieTlpGenTest, OneCycleEachWay) {
+  GenBench b;
+  b.reads.push_back(read_of(0x1000, 64));
+  uint64_t start = b.cycle;
+  b.run(20);
+  ASSERT_EQ(b.sent.size(), 1u);
+  const auto out = static_cast<int64_t>(b.sent[0].cycle - start);
+  b.send(completion(0x2A5, 1));
+  start = b.cycle;
+  while (b.completions.empty() && b.cycle < start + 100) b.step();
+  const auto in = static_cast<int64_t>(b.cycle - 1 - start);
+  EXPECT_TRUE(takes_cycles({"pcie_tlp_gen"}, {1, 1}, {out, in}));
+}
+
+// A stream of one-beat requests keeps the pins busy, reads and writes in turn.
+TEST(PcieTlpGenTest, FullRate) {
   GenBench c;
   for (int i = 0; i < 50; ++i) {
     c.reads.push_back(read_of(0x1000, 64));
     c.writes.push_back(write_of(0x2000, std::vector<uint8_t>(64, 7)));
   }
-  c.run(101);
-  EXPECT_EQ(c.sent.size(), 100u);
+  c.run(150);
+  ASSERT_EQ(c.sent.size(), 100u);
+  EXPECT_EQ(c.sent.back().cycle - c.sent.front().cycle, 99u);
   for (size_t i = 1; i < c.sent.size(); ++i) EXPECT_NE(c.sent[i].tlp.is_write(), c.sent[i - 1].tlp.is_write());
 }
 
@@ -370,7 +413,7 @@ TEST(PcieTlpGenTest, LargestCredits) {
   b.fc.pd = 2047;
   b.writes.push_back(write_of(0x4000, std::vector<uint8_t>(64, 1)));
   b.reads.push_back(read_of(0x1000, 64));
-  b.run(5);
+  b.run(20);
   EXPECT_EQ(b.sent.size(), 2u);
 }
 
@@ -385,7 +428,7 @@ TEST(PcieTlpGenTest, PostedPassesNonPosted) {
   b.run(20);
   ASSERT_EQ(b.sent.size(), 3u);
   b.fc.nph = 1;
-  b.run(3);
+  b.run(20);
   ASSERT_EQ(b.sent.size(), 4u);
   EXPECT_TRUE(b.sent[3].tlp.is_read());
 }
@@ -402,24 +445,24 @@ TEST(PcieTlpGenTest, ReadNeverPassesOlderWrite) {
   EXPECT_TRUE(c.sent.empty());
   c.fc.ph = 1;
   c.fc.pd = 7;
-  c.run(6);
+  c.run(20);
   ASSERT_EQ(c.sent.size(), 2u);
   EXPECT_TRUE(c.sent[0].tlp.is_write());
 }
 
-Tlp completion(uint16_t tag, unsigned dws, uint8_t status = golden::kCplSc) {
-  Tlp t;
-  t.fmt_type = dws ? golden::kCplD : golden::kCpl;
-  t.length_dw = dws;
-  t.requester_id = kRequester;
-  t.completer_id = 0x0200;
-  t.tag = tag;
-  t.status = status;
-  t.byte_count = dws ? dws * 4 : 4;
-  t.lower_addr = 0x24;
-  t.payload.resize(dws * 4);
-  for (size_t i = 0; i < t.payload.size(); ++i) t.payload[i] = static_cast<uint8_t>(i * 7 + tag);
-  return t;
+// A write whose later beats are late keeps the block busy.
+TEST(PcieTlpGenTest, BusyInsideAWrite) {
+  GenBench b;
+  b.writes.push_back(write_of(0x1000, random_bytes(b.rng, 128)));
+  b.step();
+  b.data_pct = 0;
+  b.run(20);
+  EXPECT_TRUE(b.sent.empty());
+  EXPECT_FALSE(b.top->idle_o);
+  b.data_pct = 100;
+  b.run(20);
+  EXPECT_EQ(b.sent.size(), 1u);
+  EXPECT_TRUE(b.quiet());
 }
 
 // Every field of a completion arrives, one cycle later, with its data, for every length and status.
@@ -434,9 +477,10 @@ TEST(PcieTlpGenTest, CompletionFields) {
        {Case{1, golden::kCplSc, false, rtl::rnic_pkg::DmaOk}, Case{16, golden::kCplSc, false, rtl::rnic_pkg::DmaOk},
         Case{17, golden::kCplSc, false, rtl::rnic_pkg::DmaOk}, Case{1024, golden::kCplSc, false, rtl::rnic_pkg::DmaOk},
         Case{20, golden::kCplSc, true, rtl::rnic_pkg::DmaPoisoned},
-        Case{0, golden::kCplUr, false, rtl::rnic_pkg::DmaUr}, Case{0, golden::kCplCa, false, rtl::rnic_pkg::DmaCa},
-        Case{0, golden::kCplCrs, false, rtl::rnic_pkg::DmaUr}, Case{0, 7, false, rtl::rnic_pkg::DmaUr},
-        Case{0, golden::kCplSc, false, rtl::rnic_pkg::DmaMalformed}}) {
+        Case{4, golden::kCplUr, false, rtl::rnic_pkg::DmaUr}, Case{4, golden::kCplCa, false, rtl::rnic_pkg::DmaCa},
+        Case{4, golden::kCplCrs, false, rtl::rnic_pkg::DmaUr}, Case{0, golden::kCplUr, false, rtl::rnic_pkg::DmaUr},
+        Case{0, golden::kCplCa, false, rtl::rnic_pkg::DmaCa}, Case{0, golden::kCplCrs, false, rtl::rnic_pkg::DmaUr},
+        Case{0, 7, false, rtl::rnic_pkg::DmaUr}, Case{0, golden::kCplSc, false, rtl::rnic_pkg::DmaMalformed}}) {
     for (unsigned rx_pct : {100u, 40u}) {
       GenBench b;
       b.rx_pct = rx_pct;
@@ -504,6 +548,24 @@ TEST(PcieTlpGenTest, LengthMismatchEndsMalformed) {
       EXPECT_TRUE(b.quiet());
     }
   }
+}
+
+// A header inside another completion is counted; the interrupted one never ends, the new one is whole.
+TEST(PcieTlpGenTest, HeaderInsideACompletion) {
+  GenBench b;
+  const auto beats = to_beats(completion(3, 40));
+  for (size_t i = 0; i + 1 < beats.size(); ++i) b.rx_beats.push_back(beats[i]);
+  b.send(completion(4, 20));
+  b.run(20);
+  EXPECT_EQ(b.malformed, 1u);
+  EXPECT_EQ(b.unexpected, 0u);
+  ASSERT_EQ(b.completions.size(), beats.size() - 1 + 2);
+  for (size_t i = 0; i + 1 < beats.size(); ++i) EXPECT_FALSE(b.completions[i].eop);
+  const auto& last = b.completions.back();
+  EXPECT_EQ(last.tag, 4);
+  EXPECT_TRUE(last.eop);
+  EXPECT_EQ(last.status, rtl::rnic_pkg::DmaOk);
+  EXPECT_TRUE(b.quiet());
 }
 
 // The reference itself: vectors that the standard's examples fix, and parse as the inverse of bytes.

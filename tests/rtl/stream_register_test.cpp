@@ -50,5 +50,22 @@ TEST(StreamRegisterTest, KeepsOrderUnderEveryMixture) {
   }
 }
 
+// Reset drops the word that waits.
+TEST(StreamRegisterTest, ResetEmptiesIt) {
+  Bench<Vstream_register> b;
+  b.top->in_valid_i = 1;
+  b.top->out_ready_i = 0;
+  b.tick();
+  b.top->in_valid_i = 0;
+  b.settle();
+  EXPECT_TRUE(b.top->out_valid_o);
+  b.top->rst_ni = 0;
+  b.tick();
+  b.top->rst_ni = 1;
+  b.settle();
+  EXPECT_FALSE(b.top->out_valid_o);
+  EXPECT_TRUE(b.top->in_ready_o);
+}
+
 }  // namespace
 }  // namespace rnic::test

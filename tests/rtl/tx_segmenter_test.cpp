@@ -8,6 +8,7 @@
 #include "Vtx_segmenter.h"
 #include "rnic/golden/segmenter.h"
 #include "rtl/bench.h"
+#include "support/latency.h"
 
 namespace rnic::test {
 namespace {
@@ -441,11 +442,12 @@ TEST(TxSegmenterTest, ReadFollowsJobInFourCycles) {
   b.regions[w.lkey >> 8] = to_entry({true, static_cast<uint8_t>(w.lkey), c.pd, w.laddr, w.length, 0});
   b.jobs.push_back(make_job(3, c, w, 0, 0));
   ASSERT_TRUE(b.drain());
-  EXPECT_EQ(b.first_read_valid - b.job_taken, 4u);
   ASSERT_EQ(b.states.size(), 1u);
-  EXPECT_EQ(std::get<2>(b.states[0]) - b.job_taken, 4u);
   ASSERT_EQ(b.turns.size(), 1u);
-  EXPECT_EQ(b.turns[0].cycle - b.job_taken, 5u);
+  const auto since_job = [&](uint64_t cycle) { return static_cast<int64_t>(cycle - b.job_taken); };
+  EXPECT_TRUE(takes_cycles({"tx_segmenter", side("fifo")}, {4}, {since_job(b.first_read_valid)}));
+  EXPECT_TRUE(takes_cycles({side("tx_segmenter"), side("fifo")}, {4}, {since_job(std::get<2>(b.states[0]))}));
+  EXPECT_TRUE(takes_cycles({side("tx_segmenter"), side("fifo")}, {5}, {since_job(b.turns[0].cycle)}));
 }
 
 struct Refusal {
@@ -548,6 +550,37 @@ TEST(TxSegmenterTest, BoundsAgreeWithTheModelAtEveryEdge) {
   EXPECT_GT(bad, 500u);
 }
 
+// A message may end where the address space ends, and not a byte later.
+TEST(TxSegmenterTest, MessageMayEndWithTheAddressSpace) {
+  for (uint64_t over : {0, 1}) {
+    SegmenterBench b;
+    const rtl::qpc_t c = make_context(b.rng, golden::Transport::kRc, 3);
+    golden::Wqe w = random_wqe(b.rng, WqeOpcode::kSend, 1000);
+    w.laddr = ~uint64_t{0} - 999 + over;
+    const golden::Region r{true, static_cast<uint8_t>(w.lkey), c.pd, w.laddr - 5000, 6000 + over, kIovaTag << 20};
+    ASSERT_EQ(golden::check_local_access(r, c.pd, w.lkey, w.laddr, w.length).has_value(), over != 0);
+    b.regions[w.lkey >> 8] = to_entry(r);
+    b.jobs.push_back(make_job(1, c, w, 0, 0));
+    ASSERT_TRUE(b.drain());
+    ASSERT_EQ(b.descs.size(), 1u);
+    EXPECT_EQ(b.descs[0].first.err, over ? kSynLocalProt : 0);
+  }
+}
+
+// A QP with WQEs left is given back as one with more to do, also when they lie across the wrap of the indices.
+TEST(TxSegmenterTest, ReleaseSaysMoreAcrossTheIndexWrap) {
+  for (uint16_t backlog : {0, 3}) {
+    SegmenterBench b;
+    const rtl::qpc_t c = make_context(b.rng, golden::Transport::kUc, 3);
+    golden::Wqe w = random_wqe(b.rng, WqeOpcode::kWrite, 0);
+    w.index = 0xfffd;
+    b.jobs.push_back(make_job(3, c, w, 7, 8, backlog));
+    ASSERT_TRUE(b.drain());
+    ASSERT_EQ(b.turns.size(), 1u);
+    EXPECT_EQ(b.turns[0].more, backlog != 0);
+  }
+}
+
 // A message without payload needs no region: nothing is looked up or read, whatever its key.
 TEST(TxSegmenterTest, EmptyMessageTouchesNoRegion) {
   SegmenterBench b;
@@ -564,23 +597,28 @@ TEST(TxSegmenterTest, EmptyMessageTouchesNoRegion) {
 
 // An error found while decoding keeps its syndrome and vendor syndrome, and marks the QP.
 TEST(TxSegmenterTest, DecodingErrorIsPassedOn) {
-  SegmenterBench b;
-  const rtl::qpc_t c = make_context(b.rng, golden::Transport::kRc, 3);
-  const golden::Wqe w = random_wqe(b.rng, WqeOpcode::kWrite, 100);
-  tx_job_t j = make_job(1023, c, w, 7, 8);
-  j.err = 0x02;
-  j.rkey = 0x03;
-  b.jobs.push_back(j);
-  ASSERT_TRUE(b.drain());
-  ASSERT_EQ(b.descs.size(), 1u);
-  expect_op(b.descs[0].first.op, 1023, w, 7, true);
-  EXPECT_EQ(b.descs[0].first.err, 0x02);
-  EXPECT_EQ(b.descs[0].first.imm, 0x03u);
-  EXPECT_EQ(b.lookups, 0u);
-  EXPECT_EQ(b.errors.size(), 1u);
-  ASSERT_EQ(b.writes.size(), 1u);
-  EXPECT_EQ(b.writes[0].first.addr, 1023u * 128);
-  EXPECT_EQ(b.writes[0].first.data[0] & 0xff, 0x06u);
+  struct Cause {
+    uint8_t syndrome, vendor;
+  };
+  for (const Cause cause : {Cause{1, 4}, Cause{2, 1}, Cause{2, 2}, Cause{2, 3}, Cause{2, 4}, Cause{2, 6}}) {
+    SegmenterBench b;
+    const rtl::qpc_t c = make_context(b.rng, golden::Transport::kRc, 3);
+    const golden::Wqe w = random_wqe(b.rng, WqeOpcode::kWrite, 100);
+    tx_job_t j = make_job(1023, c, w, 7, 8);
+    j.err = cause.syndrome;
+    j.rkey = cause.vendor;
+    b.jobs.push_back(j);
+    ASSERT_TRUE(b.drain());
+    ASSERT_EQ(b.descs.size(), 1u);
+    expect_op(b.descs[0].first.op, 1023, w, 7, true);
+    EXPECT_EQ(b.descs[0].first.err, cause.syndrome);
+    EXPECT_EQ(b.descs[0].first.imm, cause.vendor);
+    EXPECT_EQ(b.lookups, 0u);
+    EXPECT_EQ(b.errors.size(), 1u);
+    ASSERT_EQ(b.writes.size(), 1u);
+    EXPECT_EQ(b.writes[0].first.addr, 1023u * 128);
+    EXPECT_EQ(b.writes[0].first.data[0] & 0xff, 0x06u);
+  }
 }
 
 // A flushed WQE is reported with syndrome 05; the QP is in error already and is not marked again.

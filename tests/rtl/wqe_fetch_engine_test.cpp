@@ -10,6 +10,7 @@
 #include "Vwqe_fetch_engine.h"
 #include "rnic/golden/wqe.h"
 #include "rtl/bench.h"
+#include "support/latency.h"
 
 namespace rnic::test {
 namespace {
@@ -139,7 +140,6 @@ class FetchBench : public Bench<Vwqe_fetch_engine> {
     top->evt_ready_i = chance(pace.evt);
     settle();
     if (top->grant_valid_i && top->grant_ready_o) {
-      EXPECT_TRUE(top->qpc_req_valid_o && top->qpc_req_ready_i && top->st_re_o && top->pi_re_o);
       grants.pop_front();
       grant_offered_ = false;
       grant_taken = cycle;
@@ -149,6 +149,7 @@ class FetchBench : public Bench<Vwqe_fetch_engine> {
       context_shown_ = false;
     }
     if (top->qpc_req_valid_o && top->qpc_req_ready_i) contexts_.emplace_back(cycle + 2, top->qpc_req_idx_o);
+    EXPECT_EQ(top->st_re_o, top->pi_re_o);
     if (top->st_re_o) {
       EXPECT_EQ(top->st_qpn_o, top->pi_qpn_o);
       asked_state_ = top->st_qpn_o;
@@ -442,19 +443,23 @@ TEST(WqeFetchEngineTest, NamesEachDecodingError) {
       {Syndrome::kLocalLength, Vendor::kLength, 1, [](WqeBlock& w) { w[32] = 0x80; }},
   };
   for (const Case& c : cases) {
-    SCOPED_TRACE(&c - cases);
-    FetchBench b;
-    b.qps[600] = make_qp(b);
-    Wqe w = random_wqe(b.rng, 600, b.qps[600].pi);
-    w.opcode = WqeOpcode::kWrite;
-    w.length = 1000;
-    WqeBlock block = golden::encode_wqe(w);
-    c.spoil(block);
-    b.post(600, block);
-    b.qps[600].pi += 2;
-    ASSERT_NO_FATAL_FAILURE(refused_turn(b, 600, c.syndrome, c.vendor));
-    const uint16_t advance = static_cast<uint16_t>(b.jobs[0].first.st.ci - b.qps[600].qpc.sq_ci);
-    EXPECT_EQ(advance, c.advance < 0 ? 3 : c.advance);
+    for (bool pushed : {false, true}) {
+      SCOPED_TRACE(testing::Message() << &c - cases << (pushed ? " pushed" : " in the ring"));
+      FetchBench b;
+      b.qps[600] = make_qp(b);
+      Wqe w = random_wqe(b.rng, 600, b.qps[600].pi);
+      w.opcode = WqeOpcode::kWrite;
+      w.length = 1000;
+      const WqeBlock good = golden::encode_wqe(w);
+      WqeBlock block = good;
+      c.spoil(block);
+      if (pushed) b.qps[600].push = Qp::Push{true, b.qps[600].pi, block};
+      b.post(600, pushed ? good : block);
+      b.qps[600].pi += 2;
+      ASSERT_NO_FATAL_FAILURE(refused_turn(b, 600, c.syndrome, c.vendor));
+      const uint16_t advance = static_cast<uint16_t>(b.jobs[0].first.st.ci - b.qps[600].qpc.sq_ci);
+      EXPECT_EQ(advance, c.advance < 0 ? 3 : c.advance);
+    }
   }
 }
 
@@ -470,6 +475,45 @@ TEST(WqeFetchEngineTest, RefusesARingOutsideDeviceMemory) {
     ASSERT_NO_FATAL_FAILURE(refused_turn(b, 3, Syndrome::kLocalQpOp, Vendor::kBounds));
     EXPECT_EQ(b.jobs[0].first.st.ci, 4);
     EXPECT_EQ(b.reads, 0u);
+  }
+}
+
+// In error, what can't be read is flushed as one WQE.
+TEST(WqeFetchEngineTest, QpInErrorWithAnUnreadableRingIsFlushedOnce) {
+  for (bool by_context : {false, true}) {
+    FetchBench b;
+    Qp q = make_qp(b);
+    q.qpc.sq_base = uint64_t{1} << 30;
+    q.err = !by_context;
+    if (by_context) q.qpc.state = rtl::rnic_pkg::QpStErr;
+    q.pi = static_cast<uint16_t>(q.qpc.sq_ci + 5);
+    b.qps[3] = q;
+    ASSERT_NO_FATAL_FAILURE(turn(b, 3));
+    EXPECT_TRUE(b.jobs[0].first.flush);
+    EXPECT_EQ(b.jobs[0].first.st.ci, q.pi);
+    EXPECT_EQ(b.reads, 0u);
+  }
+}
+
+// Rings of every size, with indices that pass the ring's end, and others that pass 65536.
+TEST(WqeFetchEngineTest, EveryRingSizeAndIndexWrap) {
+  for (unsigned log = 0; log < 16; ++log) {
+    for (uint16_t first : {static_cast<uint16_t>((1u << log) - 1), uint16_t{0xfffd}}) {
+      SCOPED_TRACE(testing::Message() << "2^" << log << " blocks from " << first);
+      FetchBench b;
+      b.qps[8] = make_qp(b, 1 << 18, log);
+      b.qps[8].qpc.sq_ci = b.qps[8].pi = first;
+      for (int i = 0; i < 12; i += 3) {
+        const int n = std::min(3, 1 << log);
+        for (int k = 0; k < n; ++k) b.post(8, golden::encode_wqe(random_wqe(b.rng, 8, b.qps[8].pi)));
+        for (int k = 0; k < n; ++k) {
+          ASSERT_NO_FATAL_FAILURE(turn(b, 8));
+          ASSERT_FALSE(b.jobs[0].first.noop);
+          b.qps[8].st = b.jobs[0].first.st;
+          b.qps[8].st_valid = true;
+        }
+      }
+    }
   }
 }
 
@@ -516,6 +560,8 @@ TEST(WqeFetchEngineTest, QpThatCannotSendRaisesAnEvent) {
   const std::vector<void (*)(rtl::qpc_t&)> spoils = {
       [](rtl::qpc_t& c) { c.state = QpStReset; },   [](rtl::qpc_t& c) { c.state = QpStInit; },
       [](rtl::qpc_t& c) { c.state = QpStRtr; },     [](rtl::qpc_t& c) { c.state = 15; },
+      [](rtl::qpc_t& c) { c.state = 4; },           [](rtl::qpc_t& c) { c.state = 5; },
+      [](rtl::qpc_t& c) { c.state = 7; },           [](rtl::qpc_t& c) { c.state = QpStErr, c.ipv6 = true; },
       [](rtl::qpc_t& c) { c.transport = TransUd; }, [](rtl::qpc_t& c) { c.transport = 3; },
       [](rtl::qpc_t& c) { c.ipv6 = true; },         [](rtl::qpc_t& c) { c.vlan_en = true; },
       [](rtl::qpc_t& c) { c.sq_where = SqInHost; },
@@ -608,8 +654,9 @@ TEST(WqeFetchEngineTest, LatencyIsThreeCyclesToTheReadAndTwoFromIt) {
   b.post(1, golden::encode_wqe(random_wqe(b.rng, 1, b.qps[1].pi)));
   b.grants.push_back(1);
   ASSERT_TRUE(b.drain());
-  EXPECT_EQ(b.read_shown - b.grant_taken, 3u);
-  EXPECT_EQ(b.job_shown - b.answered, 2u);
+  const auto to_read = static_cast<int64_t>(b.read_shown - b.grant_taken);
+  const auto from_read = static_cast<int64_t>(b.job_shown - b.answered);
+  EXPECT_TRUE(takes_cycles({"wqe_fetch_engine", side("fifo")}, {3, 2}, {to_read, from_read}));
 }
 
 // Without a read, a job follows its grant in five cycles: WQE pushed, or nothing to do.
@@ -625,7 +672,8 @@ TEST(WqeFetchEngineTest, JobFollowsGrantInFiveCyclesWithoutARead) {
     }
     b.grants.push_back(1);
     ASSERT_TRUE(b.drain());
-    EXPECT_EQ(b.job_shown - b.grant_taken, 5u);
+    const auto cycles = static_cast<int64_t>(b.job_shown - b.grant_taken);
+    EXPECT_TRUE(takes_cycles({side("wqe_fetch_engine"), side("fifo")}, {5}, {cycles}));
   }
 }
 

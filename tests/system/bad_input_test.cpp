@@ -750,6 +750,55 @@ TEST_F(BadInputTest, InvalidCqIsLogged) {
   });
 }
 
+// ---- Log
+// ------------------------------------------------------------------------------------------------------------------------
+
+// Completions with errors and doorbells that cannot be served come thick and fast: each has its entry in the log.
+TEST_F(BadInputTest, EventsInABurstAreAllLogged) {
+  scenario([&] {
+    const uint64_t logged = log_count(), invalid = counter("db_invalid"), errors = counter("req_cqe_error");
+    auto* cq = ctx().create_cq(10);
+    std::vector<host::Qp*> qps;
+    for (unsigned i = 0; i < 16; ++i) {
+      qps.push_back(ctx().create_qp(cq, {}, 200 + i));
+      ctx().modify_qp_rts(qps.back(), path);
+      ctx().modify_qp_err(qps.back());
+      golden::Wqe w = good_wqe();
+      w.qpn = qps.back()->qpn;
+      for (w.index = 0; w.index < 60; ++w.index) ctx().write_raw_wqe(qps.back(), bytes(golden::encode_wqe(w)));
+    }
+    std::mt19937_64 rng(kSeed);
+    uint32_t nobody = 300;  // a QP each: doorbells of one QP may become one
+    for (auto* qp : qps) {
+      ctx().ring_doorbell(qp->qpn, qp->pi);
+      for (unsigned i = 0; i < 8; ++i) {
+        ctx().ring_doorbell(nobody++, 1);
+        sc_core::wait(from_ps(rng() % 20'000));
+      }
+    }
+    sc_core::wait(Time(100, sc_core::SC_US));
+    EXPECT_EQ(counter("req_cqe_error"), errors + 16 * 60);
+    EXPECT_EQ(counter("db_invalid"), invalid + 128);
+    EXPECT_EQ(log_count(), logged + 16 * 60 + 128);
+  });
+}
+
+// A context that names a MAC port that is not built: its frames leave by port 0.
+TEST_F(BadInputTest, PortThatIsNotBuiltIsPortZero) {
+  scenario([&] {
+    for (uint32_t port : {1u, 5u, 7u}) {
+      ctx().modify_qp_rts(bad, path);
+      patch_context(bad->qpn, 0, 7u << 20, port << 20);
+      const size_t frames = frames_of(bad->qpn);
+      const uint16_t index = bad->pi;
+      post(golden::encode_wqe(good_wqe()));
+      ring();
+      EXPECT_EQ(reports(bad_cq, 1, bad->qpn), (std::vector<Report>{{index, WcStatus::kSuccess, 0}}));
+      EXPECT_EQ(frames_of(bad->qpn), frames + 1);
+    }
+  });
+}
+
 // ---- MMIO
 // -----------------------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,10 +25,16 @@ class SystemTest : public ::testing::Test {
   static constexpr uint64_t kRemoteVa = 0x7e00'1234'5678;
   static constexpr uint32_t kRemoteKey = 0x00101234;
 
-  /// Builds the system. Call once, before anything else.
-  System& make(const SystemOptions& options = {}, const std::vector<std::string>& sets = {},
+  /// Builds the system. Call once, before anything else. With RNICSIM_TEST_TRACE=folder the run of node 0 leaves its
+  /// waveform there, named after the test: tests/waves/check_runs.py checks the rules over it.
+  System& make(SystemOptions options = {}, const std::vector<std::string>& sets = {},
                const std::string& profile_name = "seed-400g") {
     Profile profile = Profile::load(profile_name);
+    if (const char* folder = std::getenv("RNICSIM_TEST_TRACE"); folder != nullptr && options.traces.empty()) {
+      std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+      std::replace(name.begin(), name.end(), '/', '_');
+      options.traces = {{std::string(folder) + "/" + name + ".fst"}};
+    }
     for (const auto& s : sets) profile.set(s);
     system_ = std::make_unique<System>(profile, options);
     system_->observers().add(&recorder);

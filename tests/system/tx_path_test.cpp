@@ -14,10 +14,11 @@ using host::SqWhere;
 
 class TxPathTest : public MessagesTest {
  protected:
-  /// 8 QPs of all kinds at the same time, each with the edge lengths and some long messages.
-  void run_load(const std::vector<std::string>& sets) {
+  /// 8 QPs of all kinds at the same time, each with the edge lengths and some long messages; `first` comes before.
+  void run_load(const std::vector<std::string>& sets, const std::function<void()>& first = {}) {
     make(sets);
     const auto end = run([&] {
+      if (first) first();
       const auto mr = buffer(Space::kGpu, 65536);
       for (unsigned i = 0; i < 8; ++i) {
         QpInit init;
@@ -119,11 +120,34 @@ TEST_F(TxPathTest, EverythingScarce) {
   expect_at_most_under_way(false, 1);
 }
 
+// With extended tags off in Device Control, no read has a tag above 31, and 32 are enough.
+TEST_F(TxPathTest, FiveBitTags) {
+  run_load({"gpu.read_latency=2000"}, [this] {
+    auto& cfg = system().node().nic->config();
+    unsigned cap = cfg.read(0x34, 1);
+    while ((cfg.read(cap, 1) & 0xff) != 0x10) cap = cfg.read(cap + 1, 1) & 0xff;
+    cfg.write(cap + 8, 2, cfg.read(cap + 8, 2) & ~(1u << 8));
+  });
+  unsigned highest = 0;
+  for (const auto& t : recorder.tlps) {
+    if (t.from_nic && t.tlp.is_mem_read()) highest = std::max(highest, t.tlp.tag());
+  }
+  EXPECT_EQ(highest, 31u);
+}
+
 // The largest reads and payloads.
 TEST_F(TxPathTest, LargestTlps) { run_load({"pcie.mps=4096", "pcie.mrrs=4096", "pcie.rcb=128"}); }
 
 // A slow GPU memory and few reads at a time: completions come late and many messages wait.
 TEST_F(TxPathTest, SlowMemory) { run_load({"gpu.read_latency=2000", "pcie.nph_credits=4"}); }
+
+class TlpSizeTest : public TxPathTest, public ::testing::WithParamInterface<unsigned> {};
+
+// Each size of read requests and payloads that configuration software may set.
+TEST_P(TlpSizeTest, NothingIsLost) {
+  run_load({"pcie.mps=" + std::to_string(GetParam()), "pcie.mrrs=" + std::to_string(GetParam())});
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, TlpSizeTest, ::testing::Values(128, 256, 512, 1024, 2048, 4096));
 
 }  // namespace
 }  // namespace rnic::test

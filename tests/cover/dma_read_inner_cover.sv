@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What dma_master's points do not see: the reassembly.
+module dma_read_inner_cover (
+  input logic clk_i,
+  input logic rst_ni,
+  input logic rd_valid_i,
+  input logic full,
+  input logic [31:0] free_lines,
+  input logic nx_valid_q,
+  input logic tag_valid,
+  input logic sp_valid,
+  input logic b_valid_q,
+  input logic b_act_q,
+  input logic b_write,
+  input logic b_over,
+  input logic b_end,
+  input logic b_fin,
+  input logic b_err,
+  input logic b_all,
+  input logic a_sop,
+  input logic a_same,
+  input logic a_hit,
+  input logic [2:0] b_st,
+  input logic start,
+  input logic step,
+  input logic mid_q,
+  input logic fail,
+  input logic advance,
+  input logic r_direct_q,
+  input logic r_first_q,
+  input logic emit
+);
+  always_ff @(posedge clk_i) if (rst_ni) begin
+    if (rd_valid_i) begin
+      read_waits_for_slot : cover (full);
+      read_waits_for_lines : cover (!full && free_lines < 32'd65);
+      read_waits_for_splitter : cover (!full && free_lines >= 32'd65 && nx_valid_q);
+    end
+    waits_for_tag : cover (sp_valid && !tag_valid);
+    if (b_valid_q && b_act_q) begin
+      surplus_dropped : cover (b_write && b_over);
+      piece_answered_in_part : cover (b_end && !b_fin);
+      piece_answered : cover (b_fin && !b_all);
+      read_answered : cover (b_all);
+      error_first : cover (b_fin && b_err && b_st == 3'd0);
+      error_after_error : cover (b_fin && b_err && b_st != 3'd0);
+      good_piece_after_error : cover (b_fin && !b_err && b_st != 3'd0);
+    end
+    beats_of_no_read_dropped : cover (b_valid_q && !b_act_q);
+    next_completion_of_the_same_tag_at_once : cover (a_sop && a_same && !b_fin);
+    completion_of_a_tag_just_finished : cover (a_sop && a_same && b_fin);
+    unknown_tag : cover (a_sop && !a_hit && !a_same);
+    if (start) begin
+      payload_fails : cover (fail);
+      payload_direct : cover (!fail);
+    end
+    payload_joined_of_two_lines : cover (emit && !r_direct_q && !r_first_q);
+    output_waits : cover (!advance && step == 1'b0 && mid_q);
+  end
+endmodule
+
+bind dma_read dma_read_inner_cover u_inner_cover (.free_lines(32'(free_q)), .*);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a request waits.
+module pcie_tlp_gen_inner_cover (
+  input logic clk_i,
+  input logic rst_ni,
+  input logic treq_rd_valid_i,
+  input logic treq_wr_valid_i,
+  input logic twd_valid_i,
+  input logic tlp_tx_ready_i,
+  input logic tx_open,
+  input logic mid_q,
+  input logic ph_ok,
+  input logic pd_ok,
+  input logic nph_ok,
+  input logic wr_can,
+  input logic rd_can,
+  input logic rd_go,
+  input logic wr_first,
+  input logic last_wr_q,
+  input logic wr_older_q,
+  input logic rx_act,
+  input logic rx_bad,
+  input logic [10:0] rx_left,
+  input logic [4:0] rx_dws,
+  input rnic_pkg::tlp_beat_t tlp_rx_i
+);
+  always_ff @(posedge clk_i) if (rst_ni) begin
+    if (treq_rd_valid_i) begin
+      read_waits_for_credit : cover (!nph_ok);
+      read_waits_for_older_write : cover (nph_ok && wr_older_q);
+      read_waits_for_its_turn : cover (rd_can && wr_can && !last_wr_q);
+      read_waits_for_the_rest_of_a_write : cover (rd_can && mid_q);
+      read_waits_for_link : cover (rd_can && !mid_q && !tx_open);
+    end
+    if (treq_wr_valid_i && twd_valid_i && !mid_q) begin
+      write_waits_for_header_credit : cover (!ph_ok && pd_ok);
+      write_waits_for_data_credit : cover (ph_ok && !pd_ok);
+      write_waits_for_both_credits : cover (!ph_ok && !pd_ok);
+      write_waits_for_its_turn : cover (rd_can && wr_can && last_wr_q);
+      write_waits_for_link : cover (wr_can && !tx_open);
+      write_passes_read_without_credit : cover (wr_first && treq_rd_valid_i && !nph_ok);
+    end
+    read_goes_while_write_has_no_credit : cover (rd_go && treq_wr_valid_i && !(ph_ok && pd_ok));
+    write_data_late : cover (mid_q && !twd_valid_i && tx_open && tlp_tx_ready_i);
+    if (rx_act && rx_bad) begin
+      ends_too_early : cover (tlp_rx_i.eop && rx_left > 11'd16);
+      ends_too_late : cover (!tlp_rx_i.eop && rx_left <= 11'd16);
+      dws_of_the_beat_wrong : cover (tlp_rx_i.dws != rx_dws);
+      header_malformed_at_once : cover (tlp_rx_i.sop);
+      malformed_later : cover (!tlp_rx_i.sop);
+    end
+  end
+endmodule
+
+bind pcie_tlp_gen pcie_tlp_gen_inner_cover u_inner_cover (.*);
