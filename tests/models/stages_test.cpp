@@ -7,6 +7,7 @@
 
 #include "rnic/core/error.h"
 #include "rnic/observe/run_directory.h"
+#include "rnic/rtl/latency.h"
 #include "support/sample_run.h"
 
 namespace rnic {
@@ -132,6 +133,49 @@ TEST(StagesTest, OtherClock) {
   const StageTable t = make_stage_table(m.events(), 0, kQpn, 7, clock);
   check(t, 2000);
   EXPECT_EQ(stage(t, "WQE fetch").parts.front().share, Share::kAlign);
+}
+
+// Extra cycles of a stage widen its budget by that many clock periods and move its window's end and all later windows.
+TEST(StagesTest, ExtraCyclesWidenTheBudget) {
+  const Message m;
+  const ClockInfo slow{kClock.phase_ps, 2 * kClock.period_ps};
+  const StageTable base = make_stage_table(m.events(), 0, kQpn, static_cast<uint16_t>(m.wqe), slow);
+  const StageTable t =
+      make_stage_table(m.events(), 0, kQpn, static_cast<uint16_t>(m.wqe), slow, {}, ExtraCycles{1, 0, 3, -2});
+  const double period_ns = static_cast<double>(slow.period_ps) / 1000;
+  const int own[] = {1, 0, 3, 0, -2}, up_to[] = {1, 1, 4, 4, 2}, before[] = {0, 1, 1, 4, 4};
+  ASSERT_EQ(t.stages.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    const Stage &s = t.stages[i], &b = base.stages[i];
+    EXPECT_EQ(s.extra_cycles, own[i]) << s.name;
+    EXPECT_EQ(s.budget_ns, b.budget_ns == 0 ? 0 : b.budget_ns + own[i] * period_ns) << s.name;
+    EXPECT_EQ(s.budget_start_ns, b.budget_start_ns + before[i] * period_ns) << s.name;
+    EXPECT_EQ(s.budget_end_ns, b.budget_end_ns + up_to[i] * period_ns) << s.name;
+    EXPECT_EQ(s.duration_ps(), b.duration_ps()) << s.name;
+  }
+  EXPECT_EQ(to_json(t, Profile::load("seed-400g"))["stages"][2]["extra_cycles"], 3);
+}
+
+// However many cycles fewer are declared, a budget never becomes none at all.
+TEST(StagesTest, BudgetStaysAboveNothing) {
+  const Message m;
+  const StageTable t =
+      make_stage_table(m.events(), 0, kQpn, static_cast<uint16_t>(m.wqe), kClock, {}, ExtraCycles{0, 0, -1000, 0});
+  EXPECT_EQ(stage(t, "packetize").budget_ns, 1);
+}
+
+// A block's cycles go to the stages that it lies in, and every block of this build lies in one.
+TEST(StagesTest, BlocksLieInTheirStages) {
+  const ExtraCycles e = extra_cycles({{"tx_packetizer", 1}, {"icrc", 2}, {"dma_master", 10}, {"wqe_fetch_engine", -1}});
+  EXPECT_EQ(e.wqe_fetch, -1);
+  EXPECT_EQ(e.dma_read, 10);
+  EXPECT_EQ(e.packetize, 3);
+  EXPECT_EQ(e.cqe_write, 10);
+  for (const auto& b : rtl::kExtraLatency) {
+    const ExtraCycles one = extra_cycles({{std::string(b.block), 1}});
+    EXPECT_GT(one.wqe_fetch + one.dma_read + one.packetize + one.cqe_write, 0) << b.block;
+  }
+  EXPECT_THROW(extra_cycles({{"tx_packetiser", 1}}), SimError);
 }
 
 // BAR decoding of whole cycles is found without knowing its latency.
