@@ -20,6 +20,7 @@
 #include <fstream>
 #include <map>
 
+#include "rnic/core/text.h"
 #include "table.h"
 
 extern char** environ;
@@ -64,60 +65,6 @@ class Signals {
   struct sigaction old_int_ {
   }, old_term_{};
 };
-
-std::string quoted(const std::string& s) {
-  static const std::string kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;
-  std::string out = "'";
-  for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-/// Length of the character of UTF-8 at s[i] that XML 1.0 can hold; 0: none.
-size_t xml_character(const std::string& s, size_t i) {
-  const auto byte = [&](size_t k) { return k < s.size() ? static_cast<unsigned char>(s[k]) : 0u; };
-  const unsigned first = byte(i);
-  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' ? 1 : 0;
-  const size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  uint32_t c = first & (0xffu >> (n + 1));
-  for (size_t k = 1; k < n; ++k) {
-    if ((byte(i + k) & 0xc0) != 0x80) return 0;
-    c = c << 6 | (byte(i + k) & 0x3f);
-  }
-  static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool out = c < kLeast[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c == 0xfffe || c == 0xffff;
-  return out ? 0 : n;
-}
-
-std::string xml(const std::string& s) {
-  std::string out;
-  for (size_t i = 0; i < s.size(); ++i) {
-    const char c = s[i];
-    if (const size_t n = xml_character(s, i); n != 1) {
-      out += n == 0 ? "\xef\xbf\xbd" : s.substr(i, n);
-      i += n == 0 ? 0 : n - 1;
-      continue;
-    }
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string wave_path(const std::string& dir, unsigned node) {
   return (fs::path(dir) / (node == 0 ? std::string("wave.fst") : fmt::format("wave{}.fst", node))).string();

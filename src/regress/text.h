@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts in shells, XML and HTML.
+// Texts of plans and reports, and whole files.
 #pragma once
 
 #include <string>
 
+#include "rnic/core/text.h"
+
 namespace rnic::regress {
 
-/// A word for a shell.
-std::string quoted(const std::string& s);
-/// For XML and HTML, in texts and attributes. What XML 1.0 can't hold becomes U+FFFD.
-std::string xml(const std::string& s);
-/// Bytes that are no UTF-8, and control characters but for line ends and tabs, replaced by U+FFFD.
-std::string clean(const std::string& s);
 /// Without trailing zeros.
 std::string trim(double v, int digits = 3);
 /// "12.3 s", "4 min 10 s", "1 h 5 min"

@@ -14,7 +14,6 @@ namespace rnic::wave {
 namespace {
 
 using detail::shortened;
-using detail::xml;
 
 double ns(uint64_t fs) { return static_cast<double>(fs) / 1e6; }
 

@@ -7,56 +7,6 @@
 #include <vector>
 
 namespace rnic::wave::detail {
-namespace {
-
-/// Length of the character of UTF-8 at s[i] that XML 1.0 can hold; 0: none.
-size_t character(const std::string& s, size_t i) {
-  const auto byte = [&](size_t k) { return k < s.size() ? static_cast<unsigned char>(s[k]) : 0u; };
-  const unsigned first = byte(i);
-  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' ? 1 : 0;
-  const size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  uint32_t c = first & (0xffu >> (n + 1));
-  for (size_t k = 1; k < n; ++k) {
-    if ((byte(i + k) & 0xc0) != 0x80) return 0;
-    c = c << 6 | (byte(i + k) & 0x3f);
-  }
-  static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  return c < kLeast[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c == 0xfffe || c == 0xffff ? 0 : n;
-}
-
-}  // namespace
-
-std::string xml(const std::string& s) {
-  std::string out;
-  for (size_t i = 0; i < s.size(); ++i) {
-    const size_t n = character(s, i);
-    if (n != 1) {
-      out += n == 0 ? "\xef\xbf\xbd" : s.substr(i, n);
-      i += n == 0 ? 0 : n - 1;
-    } else if (s[i] == '&') {
-      out += "&amp;";
-    } else if (s[i] == '<') {
-      out += "&lt;";
-    } else if (s[i] == '>') {
-      out += "&gt;";
-    } else if (s[i] == '"') {
-      out += "&quot;";
-    } else {
-      out += s[i];
-    }
-  }
-  return out;
-}
-
-std::string quoted(const std::string& s) {
-  static const std::string kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
-  if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;
-  std::string out = "'";
-  for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string shortened(const std::string& value) {
   return value.size() <= 16 ? value : value.substr(0, 6) + ".." + value.substr(value.size() - 6);
 }

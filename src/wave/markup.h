@@ -4,14 +4,11 @@
 
 #include <string>
 
+#include "rnic/core/text.h"
 #include "rnic/wave/check.h"
 
 namespace rnic::wave::detail {
 
-/// For XML and HTML, in UTF-8; what they cannot hold becomes U+FFFD.
-std::string xml(const std::string& s);
-/// For a shell.
-std::string quoted(const std::string& s);
 /// Long values without their middle.
 std::string shortened(const std::string& value);
 /// The beginning of a page that needs nothing from outside, up to <body>.

@@ -11,9 +11,7 @@
 namespace rnic::wave {
 namespace {
 
-using detail::quoted;
 using detail::shortened;
-using detail::xml;
 
 std::string table_of(const Around& a, double tick_ns) {
   if (a.cycles.empty()) return "";
