@@ -176,6 +176,7 @@ class Tool:
         """(Xml or None, messages)"""
         out = pathlib.Path(self.a.work) / "elaborated.xml"
         out.unlink(missing_ok=True)
+        # Ports are read without warnings: the lint pass over the whole NIC, with the build's flags, tells them, each once.
         how = self.flags if lint else ["-Wno-lint", "-Wno-style", "-Wno-fatal", "--timescale", "1ps/1ps", "--timescale-override", "1ps/1ps"]
         code, _, err = self.run(["--xml-only", *how, "--top-module", top, "--Mdir", str(self.a.work), "--xml-output", str(out),
                                  *args, *self.a.dirs, self.a.waivers, *(self.ours if packages else []), *map(str, sources)])
@@ -669,6 +670,7 @@ def main():
     a = p.parse_args()
     pathlib.Path(a.work).mkdir(parents=True, exist_ok=True)
     check = Check(a)
+    # The general waivers of rtl/waivers.vlt, with their reasons; and a user's file may hold several modules.
     rules = ("UNUSEDSIGNAL", "UNUSEDPARAM", "SYNCASYNCNET", "DECLFILENAME")
     vlt = "`verilator_config\n" + "".join(f'lint_off -rule {r} -file "{f}"\n' for f in check.list.files for r in rules)
     pathlib.Path(a.vlt).write_text(vlt)

@@ -7,6 +7,7 @@
 #include <vector>
 
 namespace rnic::wave::detail {
+
 std::string shortened(const std::string& value) {
   return value.size() <= 16 ? value : value.substr(0, 6) + ".." + value.substr(value.size() - 6);
 }
