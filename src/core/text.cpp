@@ -31,6 +31,21 @@ size_t character(const std::string& s, size_t i) {
 
 }  // namespace
 
+std::string trim(double v, int digits) {
+  std::string s = fmt::format("{:.{}f}", v, digits);
+  if (s.find('.') != std::string::npos) {
+    while (s.back() == '0') s.pop_back();
+    if (s.back() == '.') s.pop_back();
+  }
+  return s == "-0" ? "0" : s;
+}
+
+std::string fnv(const std::string& s) {
+  uint64_t h = 0xcbf29ce484222325;
+  for (const char c : s) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", h);
+}
+
 std::string quoted(const std::string& s) {
   static const std::string kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   if (!s.empty() && s.find_first_not_of(kPlain) == std::string::npos) return s;

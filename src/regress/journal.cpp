@@ -25,8 +25,8 @@ namespace {
 constexpr size_t kMaxState = size_t{1} << 30;
 constexpr const char* kLockFile = ".lock";
 /// Everything that a regression writes.
-constexpr const char* kOurs[] = {"runs",      kPlanFile,      kJournalFile, "report.html",
-                                 "junit.xml", "summary.json", "replay.txt", "coverage"};
+constexpr const char* kOurs[] = {"runs",         kPlanFile,    kJournalFile, "report.html", "junit.xml",
+                                 "summary.json", "replay.txt", "coverage",   kSweepCsv,     kSweepPage};
 
 nlohmann::json to_json(const Run& run, const Result& r) {
   nlohmann::json j{{"run", run.index},         {"name", run.name},    {"outcome", r.outcome},
@@ -110,7 +110,7 @@ nlohmann::json read_plan_json(const std::string& dir) {
   const auto path = join(dir, kPlanFile);
   try {
     auto j = nlohmann::json::parse(read_text(path, kMaxState));
-    if (!j.is_object()) throw InputError(path, 0, "", "is not a plan that rnicsim regress has written");
+    if (!j.is_object()) throw InputError(path, 0, "", "is not a plan that rnicsim has written");
     return j;
   } catch (const nlohmann::json::exception& e) {
     throw InputError(path, 0, "", fmt::format("is cut off or damaged: {}", e.what()));
@@ -136,7 +136,7 @@ void remove_ours(const std::string& dir) {
 }
 
 /// Locks `dir`, which is made if it is not there.
-int lock(const std::string& dir) {
+int lock(const std::string& dir, const std::string& what) {
   std::error_code ec;
   fs::create_directories(dir, ec);
   if (!fs::is_directory(dir, ec))
@@ -147,21 +147,26 @@ int lock(const std::string& dir) {
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     close(fd);
     throw InputError(dir, 0, "",
-                     "is in use by another regression that is running; wait for it, or give another -o DIR");
+                     fmt::format("is in use by another {} that is running; wait for it, or give another -o DIR", what));
   }
   return fd;
 }
 
-/// Throws when there is something of a regression's names that is none.
-void refuse_foreign(const std::string& dir) {
+/// Throws when there is something of our names that is not ours.
+void refuse_foreign(const std::string& dir, const std::string& what) {
   for (const char* name : kOurs) {
     std::error_code ec;
     if (fs::exists(fs::path(dir) / name, ec)) {
       throw InputError(
           dir, 0, "",
-          fmt::format("holds {}, but no {}: it is not a regression's folder; give another -o DIR", name, kPlanFile));
+          fmt::format("holds {}, but no {}: it is not a {}'s folder; give another -o DIR", name, kPlanFile, what));
     }
   }
+}
+
+void refuse_other(const std::string& dir, const Plan& kept, const std::string& what) {
+  if (kept.what == what) return;
+  throw InputError(dir, 0, "", fmt::format("holds a {}, and not a {}; give another folder", kept.what, what));
 }
 
 nlohmann::json shard_json(const Shard& s) { return {{"index", s.index}, {"count", s.count}}; }
@@ -188,16 +193,22 @@ std::vector<Run> runs_of(const Plan& plan, const Shard& shard) {
 
 Journal::Journal(const std::string& dir, const Plan& plan, const Shard& shard, Mode mode)
     : dir_(fs::absolute(dir).lexically_normal().string()) {
-  lock_ = lock(dir_);
+  lock_ = lock(dir_, plan.what);
   try {
     const auto plan_path = join(dir_, kPlanFile), journal_path = join(dir_, kJournalFile);
     bool fresh = true;
     std::error_code ec;
     if (!fs::exists(plan_path, ec)) {
-      refuse_foreign(dir_);
-    } else if (mode != Mode::kFresh) {
+      refuse_foreign(dir_, plan.what);
+    } else if (mode == Mode::kFresh) {
+      const auto j = nlohmann::json::parse(read_text(plan_path, kMaxState), nullptr, false);
+      const auto kind = j.is_object() ? j.value("kind", nlohmann::json()) : nlohmann::json();
+      if (kind.is_string() && kind != to_json(plan)["kind"])  // what is damaged is replaced
+        throw InputError(dir_, 0, "", fmt::format("is not a {}'s folder: its plan is a {}", plan.what, kind.dump()));
+    } else {
       const auto j = read_plan_json(dir_);
       const Plan kept = plan_from_json(j, plan_path);
+      refuse_other(dir_, kept, plan.what);
       const Shard kept_shard = shard_from(j, plan_path);
       Results results;
       size_t whole = 0;
@@ -209,9 +220,11 @@ Journal::Journal(const std::string& dir, const Plan& plan, const Shard& shard, M
           throw InputError(
               dir_, 0, "",
               fmt::format("holds shard {}/{} of plan {} in another state (hash {}, now {}): results of two "
-                          "plans are not mixed. Resume with the plan, --seed, --only, --label and --shard "
+                          "plans are not mixed. Resume with the {} "
                           "that it was begun with, or start anew with --fresh",
-                          kept_shard.index, kept_shard.count, kept.name, kept.hash, plan.hash));
+                          kept_shard.index, kept_shard.count, kept.name, kept.hash, plan.hash,
+                          plan.what == "regression" ? "plan, --seed, --only, --label and --shard"
+                                                    : "values, command and --shard"));
         }
         if (fs::exists(journal_path, ec) && truncate(journal_path.c_str(), static_cast<off_t>(whole)) != 0)
           throw InputError(journal_path, 0, "", fmt::format("cannot be cut: {}", std::strerror(errno)));
@@ -219,11 +232,10 @@ Journal::Journal(const std::string& dir, const Plan& plan, const Shard& shard, M
         other_program_ = kept.program != plan.program;
         fresh = false;
       } else if (results.size() < wanted) {
-        throw InputError(
-            dir_, 0, "",
-            fmt::format("holds an unfinished regression, {} of {} runs done: go on with --resume, or start "
-                        "anew with --fresh",
-                        results.size(), wanted));
+        throw InputError(dir_, 0, "",
+                         fmt::format("holds an unfinished {}, {} of {} runs done: go on with --resume, or start "
+                                     "anew with --fresh",
+                                     kept.what, results.size(), wanted));
       }
     }
     if (fresh) {
@@ -265,27 +277,29 @@ void Journal::record(const Run& run, const Result& result) {
   results_[run.index] = result;
 }
 
-Kept read_directory(const std::string& dir) {
+Kept read_directory(const std::string& dir, const std::string& what) {
   std::error_code ec;
   if (!fs::is_directory(dir, ec)) throw InputError(dir, 0, "", "there is no such folder");
   const auto path = join(dir, kPlanFile);
   if (!fs::exists(path, ec)) {
-    throw InputError(dir, 0, "", fmt::format("is not a regression's folder: it has no {}", kPlanFile));
+    throw InputError(dir, 0, "", fmt::format("is not a {}'s folder: it has no {}", what, kPlanFile));
   }
   const auto j = read_plan_json(dir);
   Kept k{dir, plan_from_json(j, path), shard_from(j, path), {}};
+  refuse_other(dir, k.plan, what);
   const auto journal = join(dir, kJournalFile);
   if (fs::exists(journal, ec)) k.results = read_journal(journal, k.plan).first;
   return k;
 }
 
-Kept merge(const std::vector<std::string>& dirs, const std::string& out, bool partial, bool replace) {
+Kept merge(const std::vector<std::string>& dirs, const std::string& out, bool partial, bool replace,
+           const std::string& what) {
   std::vector<Kept> shards;
   for (const auto& d : dirs) {
     std::error_code ec;
     if (fs::exists(out, ec) && fs::equivalent(d, out, ec))
       throw InputError(out, 0, "-o", "is one of the shards' folders");
-    shards.push_back(read_directory(d));
+    shards.push_back(read_directory(d, what));
   }
   const Kept& first = shards.front();
   const unsigned count = first.shard.count;
@@ -294,9 +308,9 @@ Kept merge(const std::vector<std::string>& dirs, const std::string& out, bool pa
     if (s.plan.hash != first.plan.hash) {
       throw InputError(
           s.dir, 0, "",
-          fmt::format("is of another plan than {}: {} with hash {}, not {} with hash {}; all shards need the "
-                      "same plan, --seed, --only and --label",
-                      first.dir, s.plan.name, s.plan.hash, first.plan.name, first.plan.hash));
+          fmt::format("is of another plan than {}: {} with hash {}, not {} with hash {}; all shards need the same {}",
+                      first.dir, s.plan.name, s.plan.hash, first.plan.name, first.plan.hash,
+                      what == "regression" ? "plan, --seed, --only and --label" : "values and command"));
     }
     if (s.shard.count != count) {
       throw InputError(s.dir, 0, "",

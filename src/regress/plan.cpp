@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMaxSeeds = 100'000;
-constexpr size_t kMaxRuns = 200'000;
 constexpr size_t kMaxFile = 16 << 20;
 constexpr double kMaxSeconds = 7 * 24 * 3600.0;
 
@@ -361,6 +360,10 @@ std::string resolved(const fs::path& p) {
   return (ec ? fs::absolute(p).lexically_normal() : c).string();
 }
 
+std::string kind_of(const std::string& what) {
+  return fmt::format("rnicsim {} plan", what == "regression" ? "regress" : what);
+}
+
 void read_baseline(Plan& plan) {
   const auto root = parse(plan.baseline);
   std::set<std::string> known;
@@ -618,16 +621,33 @@ Plan load_plan(const std::string& file, const PlanOptions& options) {
   for (const auto& r : plan.runs) identity += r.name + "\n";
   for (const auto& [k, v] : plan.baseline_values) identity += fmt::format("{}={}\n", k, v);
   for (const auto& b : plan.behaviours) identity += b.text + "\n" + fmt::format("{}\n", fmt::join(b.tests, " "));
+  seal(plan, identity);
+  return plan;
+}
+
+void seal(Plan& plan, const std::string& identity) {
+  std::error_code ec;
   plan.hash = fnv(identity);
   const auto exe = fs::read_symlink("/proc/self/exe", ec);
   const auto built = fs::last_write_time(exe, ec).time_since_epoch().count();
   plan.program = fnv(fmt::format("{} {}", fs::file_size(exe, ec), built));
-  return plan;
+}
+
+void add_single(Plan& plan, Test test) {
+  Run run;
+  run.index = plan.runs.size();
+  run.test = plan.tests.size();
+  run.name = test.name;
+  run.dir = directory_name(run.index, test, std::nullopt);
+  plan.runs.push_back(std::move(run));
+  plan.tests.push_back(std::move(test));
 }
 
 nlohmann::json to_json(const Plan& plan) {
   nlohmann::json j{{"schema_version", 1},
-                   {"kind", "rnicsim regress plan"},
+                   {"kind", kind_of(plan.what)},
+                   {"extra", plan.extra},
+                   {"keep", plan.keep},
                    {"file", clean(fs::path(plan.file).filename().string())},
                    {"name", plan.name},
                    {"plan_from_cwd", clean(relative_to(plan.dir, plan.cwd))},
@@ -683,9 +703,15 @@ nlohmann::json to_json(const Plan& plan) {
 
 Plan plan_from_json(const nlohmann::json& j, const std::string& file) {
   try {
-    if (j.at("kind") != "rnicsim regress plan" || j.at("schema_version") != 1)
-      throw InputError(file, 0, "schema_version", "is not a plan of this version of rnicsim regress");
     Plan plan;
+    plan.what.clear();
+    for (const char* what : {"regression", "sweep", "sensitivity"}) {
+      if (j.at("kind") == kind_of(what)) plan.what = what;
+    }
+    if (plan.what.empty() || j.at("schema_version") != 1)
+      throw InputError(file, 0, "schema_version", "is not a plan of this version of rnicsim");
+    plan.extra = j.value("extra", nlohmann::json());
+    plan.keep = j.value("keep", std::vector<std::string>());
     plan.file = j.at("file");
     plan.name = j.at("name");
     plan.dir = j.at("plan_from_cwd");
@@ -748,7 +774,7 @@ Plan plan_from_json(const nlohmann::json& j, const std::string& file) {
     }
     return plan;
   } catch (const nlohmann::json::exception& e) {
-    throw InputError(file, 0, "", fmt::format("is not a plan that rnicsim regress has written: {}", e.what()));
+    throw InputError(file, 0, "", fmt::format("is not a plan that rnicsim has written: {}", e.what()));
   }
 }
 

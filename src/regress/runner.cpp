@@ -239,10 +239,12 @@ class Runner {
   bool conclude(Job& j);
   void judge(Result& r, const Test& t, const Ended& e, bool timed_out, const std::string& log, const std::string& dir);
   void read_metrics(Job& j);
+  void remove_unwanted(const std::string& dir) const;
   /// Without what differs from one machine or folder to another: reports of shards are to be those of one run.
   std::string unplaced(const std::string& text, const std::string& dir) const {
     auto s = replaced(replaced(text, dir, "{dir}"), journal_.dir(), "{out}");
-    s = replaced(replaced(s, program_, "rnicsim"), plan_.dir + "/", "{plan}/");
+    s = replaced(s, program_, "rnicsim");
+    if (plan_.what == "regression") s = replaced(s, plan_.dir + "/", "{plan}/");
     return plan_.cwd == "/" ? s : replaced(s, plan_.cwd + "/", "");
   }
 
@@ -407,6 +409,17 @@ void Runner::read_metrics(Job& j) {
   }
 }
 
+void Runner::remove_unwanted(const std::string& dir) const {
+  if (plan_.keep.empty()) return;
+  std::error_code ec;
+  std::vector<fs::path> unwanted;
+  for (fs::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
+    const auto name = it->path().filename().string();
+    if (std::find(plan_.keep.begin(), plan_.keep.end(), name) == plan_.keep.end()) unwanted.push_back(it->path());
+  }
+  for (const auto& u : unwanted) fs::remove_all(u, ec);
+}
+
 /// The run has a result: it is recorded, and made again when its waveform is wanted.
 bool Runner::conclude(Job& j) {
   auto& r = j.result;
@@ -429,7 +442,10 @@ bool Runner::conclude(Job& j) {
     ++failed_;
     say_failed(j);
   }
-  if (!again) return true;
+  if (!again) {
+    if (r.passed()) remove_unwanted(dir);
+    return true;
+  }
   begin_wave(j, trace_of(test_of(j).wave, r));
   return false;
 }

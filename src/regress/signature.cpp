@@ -73,7 +73,8 @@ Finding find_error(const std::string& log) {
   if (at == lines.size()) at = first([](const std::string& l) { return contains(l, "Test #") && contains(l, "***"); });
   if (at == lines.size()) {
     for (size_t i = lines.size(); i-- > 0;) {
-      if (!blank(lines[i])) {
+      // Behind a wrong option stands how to get help; what was wrong stands before it.
+      if (!blank(lines[i]) && lines[i].compare(0, 15, "Run with --help") != 0) {
         at = i;
         break;
       }

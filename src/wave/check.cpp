@@ -58,8 +58,8 @@ class Loader {
   /// Names as the rule at hand sees them: stars replaced, in its scope or from the top, parameters.
   class Scoped : public Names {
    public:
-    Scoped(const Loader& l, std::string scope, const std::vector<std::string>& captures)
-        : loader_(l), scope_(std::move(scope)), captures_(captures) {}
+    Scoped(const Loader& l, Instance& i, std::string scope, const std::vector<std::string>& captures)
+        : loader_(l), instance_(i), scope_(std::move(scope)), captures_(captures) {}
     std::optional<uint64_t> constant(const std::string& name, const Place& place, size_t offset) override {
       const auto it = loader_.file_.parameters.find(name);
       if (it == loader_.file_.parameters.end()) return std::nullopt;
@@ -70,7 +70,7 @@ class Loader {
       }
       return static_cast<uint64_t>(v);
     }
-    const Bound* find(const std::string& pattern) override {
+    const Signal* signal(const std::string& pattern) const {
       std::string name = pattern;
       if (detail::is_glob(pattern)) {
         const auto f = detail::filled(pattern, captures_);
@@ -78,15 +78,15 @@ class Loader {
         name = *f;
       }
       if (!name.empty() && name[0] == '.') name = name.substr(1);
-      Sampler& sampler = loader_.sampler_;
+      const Sampler& sampler = loader_.sampler_;
       const Signal* s = scope_.empty() ? nullptr : sampler.signal(scope_ + "." + name);
-      if (s == nullptr) s = sampler.signal(name);
+      return s != nullptr ? s : sampler.signal(name);
+    }
+    const Bound* find(const std::string& pattern) override {
+      const Signal* s = signal(pattern);
       if (s == nullptr) return nullptr;
-      bound_.slot = sampler.slot(*s);
-      bound_.bits = sampler.slot(bound_.slot).bits();
-      bound_.msb = s->msb;
-      bound_.lsb = s->lsb;
-      used.push_back(bound_.slot);
+      used.push_back(loader_.sampler_.slot(*s));
+      bound_ = {instance_.input(used.back(), s->width), s->msb, s->lsb};
       return &bound_;
     }
     [[noreturn]] void unknown(const std::string& name, const Place& place, size_t offset) override {
@@ -100,10 +100,11 @@ class Loader {
       }
       loader_.no_signal(scope_.empty() ? shown : scope_ + "." + shown, place, offset);
     }
-    std::vector<uint32_t> used;
+    std::vector<uint32_t> used;  ///< slots
 
    private:
     const Loader& loader_;
+    Instance& instance_;
     std::string scope_;
     const std::vector<std::string>& captures_;
     Bound bound_;
@@ -323,9 +324,9 @@ class Loader {
   uint32_t signal(const toml::node& n, const std::string& key, Scoped& names) const {
     const auto v = n.value_exact<std::string>();
     if (!v) at(key, n).fail(0, "must be the name of a signal");
-    const auto* b = names.find(*v);
-    if (b == nullptr) names.unknown(*v, at(key, n), 0);
-    return b->slot;
+    const Signal* s = names.signal(*v);
+    if (s == nullptr) names.unknown(*v, at(key, n), 0);
+    return sampler_.slot(*s);
   }
 
   /// What a list of golden signals stands for.
@@ -437,7 +438,7 @@ class Loader {
                 const std::vector<detail::Written>& listed) {
     auto out = std::make_unique<Instance>();
     Instance& i = *out;
-    Scoped names(*this, scope, captures);
+    Scoped names(*this, i, scope, captures);
     Settings& s = i.settings;
     s.tick_ns = sampler_.wave().ns(1);
     s.fail = [&](const std::string& key, const std::string& what) {
@@ -450,8 +451,8 @@ class Loader {
       if (n == nullptr) continue;
       switch (k.type) {
         case KeyType::kSignal:
-          sampler_.slot(signal(*n, k.name, names)).watchers.emplace_back(&i, k.name);
           s.exprs[k.name].push_back(expr(*n, k.name, names, captures));
+          i.watch(signal(*n, k.name, names), k.name);
           break;
         case KeyType::kExpr:
           s.exprs[k.name].push_back(expr(*n, k.name, names, captures));
@@ -492,7 +493,11 @@ class Loader {
     }
     if (const auto* n = get(t, defaults, "reset");
         n != nullptr && !(n->is_string() && n->value_or(std::string()) == "none")) {
+      names.used.clear();
       i.reset = expr(*n, "reset", names, captures);
+      for (auto& in : i.inputs) {
+        in.of_reset = std::find(names.used.begin(), names.used.end(), in.slot) != names.used.end();
+      }
     }
     for (auto& [key, list] : s.exprs) {
       (void)key;
@@ -520,7 +525,7 @@ class Loader {
     v.line = line;
     v.warning = choice(t, defaults, "severity", "error|warning", "error") == "warning";
     s.fail = nullptr;  // what it looks at ends here
-    sampler_.add(std::move(out), names.used);
+    sampler_.add(std::move(out));
     if (dynamic_cast<detail::GoldenRule*>(&r) == nullptr) return;
     auto spec = golden_spec(t, defaults, line, scope, captures, listed);
     specs.emplace(sampler_.instances().size() - 1, spec);
@@ -529,7 +534,6 @@ class Loader {
 
   size_t domain(const toml::table& t, const toml::table& defaults, Scoped& names) {
     const auto* clock = get(t, defaults, "clock");
-    const auto used = names.used.size();
     const uint32_t slot = signal(*clock, "clock", names);
     if (sampler_.slot(slot).width != 1) {
       at("clock", *clock).fail(0, fmt::format("a clock has one bit, and this has {}", sampler_.slot(slot).width));
@@ -545,7 +549,6 @@ class Loader {
       cycle = signal(*n, "cycle", names);
       if (sampler_.slot(*cycle).width > 64) at("cycle", *n).fail(0, "a cycle number has at most 64 bits");
     }
-    names.used.resize(used);  // clock and cycle number are no part of the rule's picture
     return sampler_.domain(slot, edge != "falling", edge != "rising", cycle);
   }
 
@@ -693,7 +696,7 @@ Report check(const std::vector<std::string>& rules_paths, Reader& wave, const Ch
   set_parameters(files, options, report);
   std::vector<size_t> failed;        // verdicts
   std::vector<size_t> first_failed;  // the instance of each that failed first
-  uint64_t last_failure = 0;
+  std::vector<detail::Checkpoint> checkpoints;
   {
     Sampler sampler(wave);
     detail::GoldenPool pool(sampler);
@@ -721,7 +724,6 @@ Report check(const std::vector<std::string>& rules_paths, Reader& wave, const Ch
         v.status = Status::kFailed;
         failed.push_back(report.verdicts.size());
         first_failed.push_back(worst);
-        last_failure = std::max(last_failure, v.first[0].time + (detail::kAfter + 5) * sampler.average_period());
       } else if (!i.sampled && !i.vacuous_ok) {
         v.status = Status::kVacuous;
         v.detail = sampler.domain(i.domain).edges == 0
@@ -739,6 +741,7 @@ Report check(const std::vector<std::string>& rules_paths, Reader& wave, const Ch
       report.verdicts.push_back(std::move(v));
       n = next;
     }
+    checkpoints = sampler.checkpoints();
   }
   if (failed.empty()) return report;
   // The values round the failures: only now is it known where.
@@ -751,7 +754,7 @@ Report check(const std::vector<std::string>& rules_paths, Reader& wave, const Ch
   for (size_t k = 0; k < failed.size(); ++k) {
     again.instances()[first_failed[k]]->target = report.verdicts[failed[k]].first[0].sample;
   }
-  again.record(first_failed, last_failure);
+  again.record(first_failed, checkpoints);
   for (size_t k = 0; k < failed.size(); ++k) {
     Around& around = report.verdicts[failed[k]].around;
     around = std::move(again.instances()[first_failed[k]]->rule->verdict().around);

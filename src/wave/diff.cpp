@@ -20,10 +20,10 @@
 #include <unordered_map>
 
 #include "names.h"
+#include "pack.h"
 #include "queue.h"
 #include "rnic/core/error.h"
 #include "rnic/wave/expr.h"
-#include "sampler.h"
 
 namespace rnic::wave {
 namespace {
@@ -229,7 +229,6 @@ class Side : public Visitor, public wave::Names {
     bound_.bits = {w.data(), w.data() + half, s->width};
     bound_.msb = s->msb;
     bound_.lsb = s->lsb;
-    bound_.slot = s->id;
     return &bound_;
   }
   [[noreturn]] void unknown(const std::string& name, const Place& place, size_t offset) override {
@@ -636,18 +635,6 @@ unsigned rank_of(const std::string& name) {
     }
   }
   return rank;
-}
-
-bool fits(const std::string& pattern, const std::string& name) {
-  const bool anywhere = pattern.find('.') == std::string::npos;
-  size_t from = 0;
-  for (;;) {
-    const size_t dot = name.find('.', from);
-    const size_t end = dot == std::string::npos ? name.size() : dot;
-    if (detail::glob(pattern, anywhere ? name.substr(from, end - from) : name.substr(0, end))) return true;
-    if (dot == std::string::npos) return false;
-    from = dot + 1;
-  }
 }
 
 /// Byte for byte.

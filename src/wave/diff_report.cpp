@@ -178,7 +178,7 @@ std::string junit_of(const DiffReport& r, const Commands& commands, size_t limit
 }
 
 std::string html_of(const DiffReport& r, const Commands& commands, size_t limit) {
-  std::string s = detail::page_head("wavediff");
+  std::string s = page_head("wavediff");
   s += fmt::format(
       "<header><h1>wavediff</h1><p class=\"{}\">{}</p>\n<dl><dt>A</dt><dd>{}</dd><dt>B</dt><dd>{}</dd>"
       "<dt>again</dt><dd><code>{}</code></dd></dl></header>\n",

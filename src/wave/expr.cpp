@@ -26,10 +26,6 @@ bool Bits::known() const {
   return true;
 }
 
-bool Bits::same(const Bits& o) const {
-  return width == o.width && std::memcmp(v, o.v, words() * 8) == 0 && std::memcmp(x, o.x, words() * 8) == 0;
-}
-
 std::string Bits::text() const {
   if (width == 0) return "-";
   const auto bit = [&](uint32_t i) {
@@ -255,8 +251,6 @@ class Parser {
       place_.fail(tokens_[i_].at, fmt::format("'{}' was not expected here; an operator or the end was", shown()));
     }
     e_.settle_ = settle_[static_cast<size_t>(root)];
-    std::sort(e_.slots_.begin(), e_.slots_.end());
-    e_.slots_.erase(std::unique(e_.slots_.begin(), e_.slots_.end()), e_.slots_.end());
   }
 
  private:
@@ -445,7 +439,6 @@ class Parser {
     n.op = Op::kSignal;
     n.width = bound->bits.width;
     n.bits = bound->bits;
-    e_.slots_.push_back(bound->slot);
     const int32_t msb = bound->msb, lsb = bound->lsb;
     const int a = add(std::move(n));
     return symbol("[") ? slice(a, msb, lsb) : a;
@@ -557,6 +550,7 @@ Expr::Expr(const std::string& text, const Place& place, Names& names) : text_(te
   Parser(*this, place, names).parse();
   result_ = nodes_.back().bits;
   computed_ = nodes_.size() > 1;
+  signal_ = nodes_.size() == 1 && nodes_[0].op == Op::kSignal;
 }
 Expr::~Expr() = default;
 Expr::Expr(Expr&&) noexcept = default;

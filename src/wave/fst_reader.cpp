@@ -16,6 +16,7 @@
 #include <new>
 #include <string_view>
 
+#include "pack.h"
 #include "rnic/core/error.h"
 #include "rnic/wave/reader.h"
 
@@ -186,39 +187,56 @@ struct Block {
 class FstReader : public Reader {
  public:
   explicit FstReader(const std::string& path) : Reader(path, "FST") {
-    try {
+    guarded([&] {
       if (!input_.open(path)) throw InputError(path, 0, "", "cannot be opened");
       killed_.open(path + ".hier");
       unwrap();
       find_blocks();
-    } catch (const Damaged& d) {
-      damaged(d);
-    } catch (const std::bad_alloc&) {
-      damaged({"it claims more memory than there is"});
-    }
+    });
   }
 
   uint64_t read(const std::vector<uint32_t>& ids, uint64_t from, uint64_t to, Visitor& visitor) override {
-    std::vector<uint8_t> wanted(lengths_.size() + 1);
-    for (const uint32_t id : ids) wanted[id] = id != 0 && lengths_[id - 1].vector;
+    const auto wanted = wanted_of(ids);
     RangeFilter filter(id_count_, from, to, visitor);
-    try {
-      // Blocks that end before the range are left out; the frame of the next one has what they led to.
-      bool first = true;
-      uint64_t time = 0;
+    // Blocks that end before the range are left out; the frame of the next one has what they led to.
+    bool first = true;
+    uint64_t time = 0;
+    guarded([&] {
       for (const Block& b : blocks_) {
         if (b.to < from) continue;
         if (b.from > to) break;
-        block(b, wanted, first, time, to, filter);
+        const Frame f = block(b, wanted, time);
+        if (first) frame(f, wanted, filter);
+        merge(to, filter);
         first = false;
       }
-    } catch (const Damaged& d) {
-      damaged(d);
-    } catch (const std::bad_alloc&) {
-      damaged({"it claims more memory than there is"});
-    }
+    });
     filter.flush();
     return std::min(to, blocks_.back().to);
+  }
+
+  uint64_t read_stretches(const std::vector<uint32_t>& ids, const Mark& from, StretchVisitor& visitor) override {
+    const auto wanted = wanted_of(ids);
+    columns_.assign(lengths_.size() + 1, kNone);
+    std::vector<uint32_t> widths;
+    for (const uint32_t id : ids) {
+      columns_[id] = static_cast<uint32_t>(widths.size());
+      widths.push_back(lengths_[id - 1].chars);
+    }
+    bool first = true;
+    uint64_t time = 0;
+    guarded([&] {
+      stretch_.start(widths);
+      window_ = 64;
+      for (const Block& b : blocks_) {
+        if (b.to < from.time) continue;
+        const Frame f = block(b, wanted, time);
+        if (!split(first ? &f : nullptr, wanted, from.time, visitor)) return;
+        first = false;
+      }
+      if (!stretch_.times().empty()) visitor.on_stretch(stretch_, {blocks_.back().to, 0});
+    });
+    return blocks_.back().to;
   }
 
  private:
@@ -230,10 +248,34 @@ class FstReader : public Reader {
   struct Cursor {
     Bytes rest;
     uint32_t id, width;
-    uint32_t next = kNone;  ///< of those that change at the same time
+    uint32_t next = kNone;   ///< of those that change at the same time
+    uint64_t head = 0;       ///< number in front of the next change
+    uint64_t when = kNever;  ///< number of its time
   };
+  /// Packed values of all signals, as they are before a block.
+  struct Frame {
+    uint64_t at, size, packed, count;
+    uint64_t begin;  ///< time of the block
+  };
+  static constexpr uint64_t kNever = ~uint64_t{0};
+  static constexpr char kStates[] = "xz1xx0xx";  // x z h u w l - ?
   static constexpr uint32_t kNone = ~uint32_t{0};
 
+  template <class Fn>
+  void guarded(const Fn& fn) const {
+    try {
+      fn();
+    } catch (const Damaged& d) {
+      damaged(d);
+    } catch (const std::bad_alloc&) {
+      damaged({"it claims more memory than there is"});
+    }
+  }
+  std::vector<uint8_t> wanted_of(const std::vector<uint32_t>& ids) const {
+    std::vector<uint8_t> wanted(lengths_.size() + 1);
+    for (const uint32_t id : ids) wanted[id] = id != 0 && lengths_[id - 1].vector;
+    return wanted;
+  }
   [[noreturn]] void damaged(const Damaged& d) const {
     throw InputError(path_, 0, "", "FST file is damaged (" + d.what + "): write it again");
   }
@@ -440,9 +482,8 @@ class FstReader : public Reader {
   }
 
   /// A block: a frame with the values before it, packed chains of changes for each signal, an index of the chains, and
-  /// the times, which the changes count.
-  void block(const Block& b, const std::vector<uint8_t>& wanted, bool first, uint64_t& time, uint64_t to,
-             RangeFilter& filter) {
+  /// the times, which the changes count. All but the frame is loaded.
+  Frame block(const Block& b, const std::vector<uint8_t>& wanted, uint64_t& time) {
     if (b.end - b.at < 24 + 24 + 8) throw Damaged{"a block of changes is short"};
     std::vector<uint8_t> data;
     input_.read(b.end - 24, 24, data);
@@ -473,8 +514,7 @@ class FstReader : public Reader {
     read_index(b.type, index_end - index_size, index_size, count, index_end - index_size - chains);
 
     load_chains(wanted, chains, how);
-    if (first) frame(frame_at, frame_size, frame_packed, frame_count, wanted, b.from, filter);
-    merge(to, filter);
+    return {frame_at, frame_size, frame_packed, frame_count, b.from};
   }
 
   void read_times(uint64_t at, uint64_t size, uint64_t packed, uint64_t count, uint64_t& time) {
@@ -579,69 +619,178 @@ class FstReader : public Reader {
       }
       cursor_of_[i] = static_cast<uint32_t>(cursors_.size());
       cursors_.push_back({Bytes(buffers_[loaded[owner]]), static_cast<uint32_t>(i + 1), lengths_[i].chars, kNone});
-      schedule(cursor_of_[i], 0);
+      next_change(cursors_.back(), 0);
     }
     buffers_.resize(used);
   }
 
-  /// The next change of a cursor that stands at time number `now`.
-  void schedule(uint32_t n, uint64_t now) {
+  /// Looks at what a cursor that stands at time number `now` has next.
+  void next_change(Cursor& c, uint64_t now) const {
+    if (c.rest.left() == 0) {
+      c.when = kNever;
+      return;
+    }
+    c.head = c.rest.varint();
+    c.when = now + (c.width != 1 ? c.head >> 1 : (c.head & 1) != 0 ? c.head >> 4 : c.head >> 2);
+    if (c.when >= times_.size()) throw Damaged{"a change has no time"};
+  }
+  void schedule(uint32_t n) {
     Cursor& c = cursors_[n];
-    if (c.rest.left() == 0) return;
-    Bytes peek = c.rest;
-    const uint64_t v = peek.varint();
-    const uint64_t when = now + (c.width != 1 ? v >> 1 : (v & 1) != 0 ? v >> 4 : v >> 2);
-    if (when >= times_.size()) throw Damaged{"a change has no time"};
-    c.next = heads_[when];
-    heads_[when] = n;
+    if (c.when == kNever) return;
+    c.next = heads_[c.when];
+    heads_[c.when] = n;
   }
 
-  /// The values before the first block, but for signals that change at its very beginning.
-  void frame(uint64_t at, uint64_t size, uint64_t packed, uint64_t count, const std::vector<uint8_t>& wanted,
-             uint64_t begin, RangeFilter& filter) {
+  /// The values before the first block.
+  void frame(const Frame& f, const std::vector<uint8_t>& wanted, RangeFilter& filter) {
+    const uint64_t begin = times_.empty() ? f.begin : std::min(f.begin, times_[0]);
+    each_value(f, wanted, [&](size_t i, const uint8_t* value) {
+      emit_text(static_cast<uint32_t>(i + 1), begin, value, lengths_[i].chars, filter);
+    });
+  }
+  /// Calls fn(number, value) for the signals that do not change at the block's very beginning.
+  template <class Fn>
+  void each_value(const Frame& f, const std::vector<uint8_t>& wanted, const Fn& fn) {
     std::vector<uint8_t> data, plain;
-    input_.read(at, packed, data);
-    if (size != packed) {
-      unpack('Z', data.data(), packed, plain, size);
+    input_.read(f.at, f.packed, data);
+    if (f.size != f.packed) {
+      unpack('Z', data.data(), f.packed, plain, f.size);
       data.swap(plain);
     }
-    std::vector<uint8_t> changes(cursors_.size());
-    if (!times_.empty() && times_[0] <= begin) {
-      for (uint32_t n = heads_[0]; n != kNone; n = cursors_[n].next) changes[n] = 1;
-    }
-    if (!times_.empty()) begin = std::min(begin, times_[0]);
     Bytes b(data);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < f.count; ++i) {
       const uint8_t* value = b.take(lengths_[i].chars);
-      if (!wanted[i + 1]) continue;
-      if (i < cursor_of_.size() && cursor_of_[i] != kNone && changes[cursor_of_[i]] != 0) continue;
-      emit_text(static_cast<uint32_t>(i + 1), begin, value, lengths_[i].chars, filter);
+      const bool changes = i < cursor_of_.size() && cursor_of_[i] != kNone && cursors_[cursor_of_[i]].when == 0;
+      if (wanted[i + 1] && !(changes && times_[0] <= f.begin)) fn(i, value);
     }
   }
 
   void merge(uint64_t to, RangeFilter& filter) {
-    static constexpr char kStates[] = "xz1xx0xx";  // x z h u w l - ?
+    heads_.assign(times_.size(), kNone);
+    for (size_t n = 0; n < cursors_.size(); ++n) schedule(static_cast<uint32_t>(n));
     for (size_t t = 0; t < times_.size(); ++t) {
       if (times_[t] > to) return;
       for (uint32_t n = heads_[t]; n != kNone;) {
         Cursor& c = cursors_[n];
         const uint32_t next = c.next;
-        const uint64_t v = c.rest.varint();
-        if (c.width == 1) {
-          const char bit = (v & 1) != 0 ? kStates[v >> 1 & 7] : static_cast<char>('0' + (v >> 1 & 1));
-          filter.on_change(c.id, times_[t], &bit, 1);
-        } else if ((v & 1) != 0) {
-          emit_text(c.id, times_[t], c.rest.take(c.width), c.width, filter);
-        } else {
-          const uint32_t bytes = (c.width + 7) / 8;
-          const uint8_t* p = c.rest.take(bytes);
-          if (value_.size() < size_t{8} * bytes) value_.resize(size_t{8} * bytes);
-          for (uint32_t i = 0; i < bytes; ++i) std::memcpy(value_.data() + size_t{8} * i, kDigits.of[p[i]], 8);
-          filter.on_change(c.id, times_[t], value_.data(), c.width);
-        }
-        schedule(n, t);
+        do {  // more than once at one time, where a writer does not merge changes
+          if (c.width == 1) {
+            const char bit = (c.head & 1) != 0 ? kStates[c.head >> 1 & 7] : static_cast<char>('0' + (c.head >> 1 & 1));
+            filter.on_change(c.id, times_[t], &bit, 1);
+          } else if ((c.head & 1) != 0) {
+            emit_text(c.id, times_[t], c.rest.take(c.width), c.width, filter);
+          } else {
+            const uint32_t bytes = (c.width + 7) / 8;
+            const uint8_t* p = c.rest.take(bytes);
+            if (value_.size() < size_t{8} * bytes) value_.resize(size_t{8} * bytes);
+            for (uint32_t i = 0; i < bytes; ++i) std::memcpy(value_.data() + size_t{8} * i, kDigits.of[p[i]], 8);
+            filter.on_change(c.id, times_[t], value_.data(), c.width);
+          }
+          next_change(c, t);
+        } while (c.when == t);
+        schedule(n);
         n = next;
       }
+    }
+  }
+
+  /// The block in stretches; what comes before `from` is one step. False when no more is wanted.
+  bool split(const Frame* frame, const std::vector<uint8_t>& wanted, uint64_t from, StretchVisitor& visitor) {
+    if (frame != nullptr) {
+      const uint64_t step = stretch_.step(times_.empty() ? frame->begin : std::min(frame->begin, times_[0]));
+      each_value(*frame, wanted,
+                 [&](size_t i, const uint8_t* value) { put_text(columns_[i + 1], step, value, lengths_[i].chars); });
+    }
+    const auto after = std::lower_bound(times_.begin(), times_.end(), from);
+    auto t = static_cast<size_t>(after - times_.begin());
+    if (t != 0) {
+      steps_.assign(t, stretch_.times().empty() ? stretch_.step(times_[0]) : stretch_.times().size() - 1);
+      put_changes(0, t);
+    }
+    while (t < times_.size()) {
+      if (stretch_.full() && times_[t] != stretch_.times().back()) {
+        if (!visitor.on_stretch(stretch_, {times_[t], 0})) return false;
+        stretch_.clear();
+      }
+      t += window(t);
+    }
+    return true;
+  }
+
+  /// Puts about as many changes as make one stretch, from time number `t` on. Says how many times these were.
+  size_t window(size_t t) {
+    saved_ = cursors_;
+    const size_t steps = stretch_.times().size();
+    for (;;) {
+      const size_t n = std::min(window_, times_.size() - t);
+      steps_.clear();
+      for (size_t i = 0; i < n; ++i) steps_.push_back(stretch_.step(times_[t + i]));
+      if (put_changes(t, t + n)) {
+        if (!stretch_.full()) window_ = std::min(2 * window_, Stretch::kWords);
+        return n;
+      }
+      window_ = std::max<size_t>(1, window_ / 8);
+      cursors_ = saved_;
+      stretch_.cut(steps);
+    }
+  }
+
+  /// The changes at the times from number `begin` to below `end`, whose steps are in steps_. False when there are far
+  /// too many for one stretch.
+  bool put_changes(size_t begin, size_t end) {
+    const uint64_t* steps = steps_.data() - begin;
+    for (Cursor& c : cursors_) {
+      if (c.when >= end) continue;
+      const uint32_t column = columns_[c.id];
+      do {
+        const uint64_t step = steps[c.when];
+        if (c.width == 1) {
+          put_bit(column, step, c.head);
+        } else if ((c.head & 1) != 0) {
+          put_text(column, step, c.rest.take(c.width), c.width);
+        } else {
+          put_bytes(column, step, c.rest.take((c.width + 7) / 8), c.width);
+        }
+        next_change(c, c.when);
+      } while (c.when < end);
+      if (stretch_.size() > 4 * Stretch::kWords && end - begin > 1) return false;
+    }
+    return true;
+  }
+
+  void put_bit(uint32_t column, uint64_t step, uint64_t head) {
+    uint64_t* p = stretch_.put(column, step);
+    p[0] = head >> 1 & 1;
+    p[1] = 0;
+    if ((head & 1) == 0) return;
+    const char c = kStates[head >> 1 & 7];
+    pack(&c, 1, p, p + 1);
+    stretch_.note_unknown(p[1]);
+  }
+  void put_text(uint32_t column, uint64_t step, const uint8_t* text, uint32_t width) {
+    if (value_.size() < width) value_.resize(width);
+    for (uint32_t i = 0; i < width; ++i) value_[i] = four_state(static_cast<char>(text[i]));
+    uint64_t* p = stretch_.put(column, step);
+    const uint32_t words = (width + 63) / 64;
+    pack(value_.data(), width, p, p + words);
+    for (uint32_t i = 0; i < words; ++i) stretch_.note_unknown(p[words + i]);
+  }
+  /// The first bit of a value is the top one of the first byte.
+  void put_bytes(uint32_t column, uint64_t step, const uint8_t* bytes, uint32_t width) {
+    uint64_t* p = stretch_.put(column, step);
+    const uint32_t words = (width + 63) / 64, count = (width + 7) / 8, shift = 8 * count - width;
+    const uint8_t* end = bytes + count;
+    for (uint32_t w = 0; w < words; ++w, end -= 8) {
+      uint64_t v = 0;
+      if (end - bytes >= 8) {
+        for (const uint8_t* b = end - 8; b != end; ++b) v = v << 8 | *b;
+      } else {
+        for (const uint8_t* b = bytes; b != end; ++b) v = v << 8 | *b;
+      }
+      v >>= shift;
+      if (shift != 0 && end - bytes > 8) v |= uint64_t{end[-9]} << (64 - shift);
+      p[w] = v;
+      p[words + w] = 0;
     }
   }
 
@@ -693,10 +842,15 @@ class FstReader : public Reader {
   std::vector<uint64_t> times_;
   std::vector<Chain> chains_;
   std::vector<std::vector<uint8_t>> buffers_;
-  std::vector<Cursor> cursors_;
+  std::vector<Cursor> cursors_, saved_;
   std::vector<uint32_t> cursor_of_;  ///< of a signal
   std::vector<uint32_t> heads_;      ///< first cursor that changes at each time
   std::vector<char> value_;
+
+  Stretch stretch_;
+  std::vector<uint32_t> columns_;  ///< of the stretch, of each signal
+  std::vector<uint64_t> steps_;    ///< of the stretch, of each time of a window
+  size_t window_ = 0;              ///< times that give about one stretch
 };
 
 const FstReader::Digits FstReader::kDigits;

@@ -17,8 +17,6 @@ namespace rnic::wave::detail {
 namespace {
 
 constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
-constexpr size_t kBatchEvents = 2048, kBatchWords = 1 << 15;
-constexpr uint64_t kBatchEdges = 4096;
 // Transactions of a rule that wait while another rule of the same golden file is still behind.
 constexpr size_t kMaxWaiting = 4096;
 
@@ -51,20 +49,18 @@ std::string name_there(const GoldenSpec& spec, const Sampler& here, const Writte
 /// Names of the rule, looked up in the golden file.
 class GoldenNames : public Names {
  public:
-  GoldenNames(const GoldenSpec& spec, const Sampler& here, Sampler& there) : spec_(spec), here_(here), there_(there) {}
+  GoldenNames(const GoldenSpec& spec, const Sampler& here, Sampler& there, Instance& i)
+      : spec_(spec), here_(here), there_(there), instance_(i) {}
   std::optional<uint64_t> constant(const std::string& name, const Place&, size_t) override {
     const auto it = spec_.parameters->find(name);
     if (it == spec_.parameters->end()) return std::nullopt;
     return static_cast<uint64_t>(it->second);  // checked when the rule was bound to the wave itself
   }
+  const Signal* signal(const std::string& pattern) const { return there_.signal(name_there(pattern)); }
   const Bound* find(const std::string& pattern) override {
-    const Signal* s = there_.signal(name_there(pattern));
+    const Signal* s = signal(pattern);
     if (s == nullptr) return nullptr;
-    bound_.slot = there_.slot(*s);
-    bound_.bits = there_.slot(bound_.slot).bits();
-    bound_.msb = s->msb;
-    bound_.lsb = s->lsb;
-    used.push_back(bound_.slot);
+    bound_ = {instance_.input(there_.slot(*s), s->width), s->msb, s->lsb};
     return &bound_;
   }
   [[noreturn]] void unknown(const std::string& pattern, const Place& place, size_t offset) override {
@@ -75,7 +71,6 @@ class GoldenNames : public Names {
                            name, spec_.file, fmt::join(nearest(name, there_.names()), ", ")));
   }
   bool as_written = false;
-  std::vector<uint32_t> used;
 
  private:
   std::string name_there(const std::string& pattern) const {
@@ -85,23 +80,24 @@ class GoldenNames : public Names {
   const GoldenSpec& spec_;
   const Sampler& here_;
   Sampler& there_;
+  Instance& instance_;
   Bound bound_;
 };
 
 /// An instance on the golden side, whose rule is still missing. `signals`: its expressions.
 std::unique_ptr<Instance> bind(const GoldenSpec& spec, const Sampler& here, Sampler& there,
-                               std::vector<std::unique_ptr<Expr>>& signals, Expr** event, std::vector<uint32_t>& used) {
+                               std::vector<std::unique_ptr<Expr>>& signals, Expr** event) {
   auto i = std::make_unique<Instance>();
-  GoldenNames names(spec, here, there);
+  GoldenNames names(spec, here, there, *i);
   const auto make = [&](const Written& w) {
     names.as_written = w.as_written;
     return std::make_unique<Expr>(w.text, w.place, names);
   };
   const auto slot = [&](const Written& w) {
     names.as_written = w.as_written;
-    const auto* b = names.find(w.text);
-    if (b == nullptr) names.unknown(w.text, w.place, 0);
-    return b->slot;
+    const Signal* s = names.signal(w.text);
+    if (s == nullptr) names.unknown(w.text, w.place, 0);
+    return there.slot(*s);
   };
   const uint32_t clock = slot(spec.clock);
   if (there.slot(clock).width != 1) {
@@ -110,7 +106,6 @@ std::unique_ptr<Instance> bind(const GoldenSpec& spec, const Sampler& here, Samp
   }
   std::optional<uint32_t> cycle;
   if (spec.cycle) cycle = slot(*spec.cycle);
-  names.used.clear();
   i->domain = there.domain(clock, spec.rising, spec.falling, cycle);
   for (const auto& w : spec.signals) {
     signals.push_back(make(w));
@@ -128,7 +123,6 @@ std::unique_ptr<Instance> bind(const GoldenSpec& spec, const Sampler& here, Samp
   const double tick_ns = there.wave().ns(1);
   if (spec.from_ns) i->from = static_cast<uint64_t>(*spec.from_ns / tick_ns + 0.5);
   if (spec.to_ns) i->to = static_cast<uint64_t>(std::min(*spec.to_ns / tick_ns + 0.5, 1.8e19));
-  used = names.used;
   return i;
 }
 
@@ -146,14 +140,21 @@ struct Batch {
   std::exception_ptr error;
 };
 
-/// Collects events into batches, in the thread that reads the golden file.
+/// Makes a batch of the events of each stretch, in the thread that reads the golden file.
 class Writer : public Feed {
  public:
   explicit Writer(Queue<Batch>& queue) : queue_(queue) {}
-  /// Of each edge, ahead of its events.
-  void advance(const Tick& t) override {
-    if (t.cycle > batch_.complete_below) batch_.complete_below = t.cycle;
-    if (++edges_ >= kBatchEdges || batch_.events.size() >= kBatchEvents || batch_.words.size() >= kBatchWords) flush();
+  void advance(const Tick& t) override { batch_.complete_below = std::max(batch_.complete_below, t.cycle); }
+  /// The lanes have made their steps one after the other: their events come into the order of time.
+  void done() override {
+    if (batch_.complete_below == sent_below_ && batch_.events.empty()) return;
+    std::sort(batch_.events.begin(), batch_.events.end(), [](const Event& a, const Event& b) {
+      return a.tick.time != b.tick.time ? a.tick.time < b.tick.time : a.lane < b.lane;
+    });
+    Batch next;
+    sent_below_ = next.complete_below = batch_.complete_below;
+    queue_.push(std::move(batch_));
+    batch_ = std::move(next);
   }
   void event(uint32_t lane, const Tick& t) { batch_.events.push_back({lane, t, batch_.words.size()}); }
   void value(const Bits& b) {
@@ -171,17 +172,9 @@ class Writer : public Feed {
   }
 
  private:
-  void flush() {
-    edges_ = 0;
-    Batch next;
-    next.complete_below = batch_.complete_below;
-    queue_.push(std::move(batch_));
-    batch_ = std::move(next);
-  }
-
   Queue<Batch>& queue_;
   Batch batch_;
-  uint64_t edges_ = 0;
+  int64_t sent_below_ = std::numeric_limits<int64_t>::min();
 };
 
 /// The rule of a lane on the golden side: sends what it sees.
@@ -238,9 +231,8 @@ class GoldenStream {
   /// Number of the lane. The widths of its signals are to be those of `mine`.
   uint32_t add(const GoldenSpec& spec, const std::vector<Bits>& mine) {
     std::vector<std::unique_ptr<Expr>> exprs;
-    std::vector<uint32_t> used;
     Expr* event = nullptr;
-    auto i = bind(spec, here_, sampler_, exprs, &event, used);
+    auto i = bind(spec, here_, sampler_, exprs, &event);
     for (size_t n = 0; n < mine.size(); ++n) {
       const uint32_t there = exprs[n]->last().width;
       if (there != mine[n].width) {
@@ -252,7 +244,7 @@ class GoldenStream {
     auto& feeds = sampler_.domain(i->domain).feeds;
     if (feeds.empty()) feeds.push_back(&writer_);
     i->rule = std::make_unique<Tap>(writer_, lane, std::move(exprs), event, file_);
-    sampler_.add(std::move(i), used);
+    sampler_.add(std::move(i));
     return lane;
   }
   void start() {
@@ -314,6 +306,21 @@ class ByCycle : public GoldenRule {
   void join(CycleFeed& feed, GoldenStream& stream) {
     feed_ = &feed;
     stream_ = &stream;
+  }
+
+  /// What expect() is to be told at a sample that is still to come.
+  void announce(uint64_t sample, const Tick& theirs, const Bits& b) {
+    Announced a;
+    a.sample = sample;
+    a.tick = theirs;
+    a.value.keep(b);
+    announced_.push(a);
+  }
+  void news(const Tick& now) override {
+    while (!announced_.empty() && announced_.front().sample == now.sample) {
+      expect(now, announced_.front().tick, announced_.front().value.bits());
+      announced_.pop();
+    }
   }
 
   /// The golden file has a new value from `theirs` on. `now`: the edge at hand here, whose step is still to come.
@@ -390,6 +397,11 @@ class ByCycle : public GoldenRule {
     Tick tick;
     Kept value;
   };
+  struct Announced {
+    uint64_t sample = 0;
+    Tick tick;
+    Kept value;
+  };
 
   std::string golden_at(const Tick& t, const char* since = "") const {
     return fmt::format(" (golden: {}cycle {}, {:.3f} ns)", since, t.cycle, stream_->ns(t.time));
@@ -450,6 +462,7 @@ class ByCycle : public GoldenRule {
   bool have_mine_ = false, have_theirs_ = false, in_reset_ = true, sync_ = false, told_ = false, finished_ = false;
   bool any_ = false;
   Ring<Change> open_;  ///< all of one side
+  Ring<Announced> announced_;
 };
 
 }  // namespace
@@ -457,7 +470,7 @@ class ByCycle : public GoldenRule {
 /// The rules by cycle of one clock here on one golden file.
 class CycleFeed : public Feed {
  public:
-  CycleFeed(const std::string& file, Sampler& here) : here_(here), stream_(file, here) {}
+  CycleFeed(const std::string& file, const Sampler& here) : stream_(file, here) {}
 
   void attach(Instance& i, ByCycle& rule, const GoldenSpec& spec) {
     stream_.add(spec, {rule.value()});
@@ -465,14 +478,16 @@ class CycleFeed : public Feed {
     rule.join(*this, stream_);
   }
   void start() { stream_.start(); }
-  void advance(const Tick& t) override { drain(t, t.cycle); }
-  void drain(const Tick& now, int64_t cycle) {
-    while (const Event* e = stream_.next(cycle)) {
-      const Lane& lane = lanes_[e->lane];
-      const uint64_t* w = stream_.words(*e);
-      lane.rule->expect(now, e->tick, {w, w + (lane.width + 63) / 64, lane.width});
-      here_.wake(*lane.instance);
-    }
+  void advance(const Tick& t) override {
+    each(t.cycle, [&](const Lane& lane, const Tick& theirs, const Bits& b) {
+      lane.rule->announce(t.sample, theirs, b);
+      auto& news = lane.instance->news;
+      if (news.empty() || news.back() != t.sample) news.push_back(t.sample);
+    });
+  }
+  /// The rest, when the wave here has come to its end.
+  void drain(const Tick& last) {
+    each(kEver, [&](const Lane& lane, const Tick& theirs, const Bits& b) { lane.rule->expect(last, theirs, b); });
   }
 
  private:
@@ -481,7 +496,15 @@ class CycleFeed : public Feed {
     ByCycle* rule;
     uint32_t width;
   };
-  Sampler& here_;
+  template <class Fn>
+  void each(int64_t cycle, const Fn& fn) {
+    while (const Event* e = stream_.next(cycle)) {
+      const Lane& lane = lanes_[e->lane];
+      const uint64_t* w = stream_.words(*e);
+      fn(lane, e->tick, Bits{w, w + (lane.width + 63) / 64, lane.width});
+    }
+  }
+
   GoldenStream stream_;
   std::vector<Lane> lanes_;
 };
@@ -490,7 +513,7 @@ void ByCycle::finish(const Tick& t) {
   finished_ = true;
   Tick last = t;
   last.cycle = std::max(t.cycle, latest_);
-  feed_->drain(last, kEver);
+  feed_->drain(last);
   if (!have_mine_) return;  // vacuous
   if (!have_theirs_) {
     incomplete("the golden file has no sample of it outside of reset");
@@ -701,11 +724,13 @@ class Snapshot : public Rule, public Feed {
  public:
   Snapshot(std::vector<std::unique_ptr<Expr>> exprs, const std::vector<int64_t>& cycles)
       : exprs_(std::move(exprs)), cycles_(cycles) {}
-  void advance(const Tick& t) override {
-    until(t.cycle);
+  void advance(const Tick& t) override { seen_ = t.cycle; }
+  void done() override {
+    until(seen_);
     if (values.size() == cycles_.size()) throw Stopped{};
   }
-  bool step(const Tick&) override {
+  bool step(const Tick& t) override {
+    until(t.cycle);
     now_.keep(exprs_[0]->last());
     return false;
   }
@@ -719,6 +744,7 @@ class Snapshot : public Rule, public Feed {
   }
   std::vector<std::unique_ptr<Expr>> exprs_;
   const std::vector<int64_t>& cycles_;
+  int64_t seen_ = std::numeric_limits<int64_t>::min();
   Kept now_;
 };
 
@@ -728,16 +754,15 @@ void GoldenPool::add_row(const Sampler& here, const GoldenSpec& spec, Around& ar
   const auto wave = Reader::open(spec.file);
   Sampler there(*wave);
   std::vector<std::unique_ptr<Expr>> exprs;
-  std::vector<uint32_t> used;
   Expr* event = nullptr;
-  auto i = bind(spec, here, there, exprs, &event, used);
+  auto i = bind(spec, here, there, exprs, &event);
   const std::string name = exprs[0]->text();
   const uint32_t width = exprs[0]->last().width;
   auto rule = std::make_unique<Snapshot>(std::move(exprs), around.cycles);
   Snapshot& snapshot = *rule;
   there.domain(i->domain).feeds.push_back(&snapshot);
   i->rule = std::move(rule);
-  there.add(std::move(i), used);
+  there.add(std::move(i));
   try {
     there.run();
   } catch (const Stopped&) {

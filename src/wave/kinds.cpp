@@ -222,10 +222,12 @@ class Handshake : public Rule {
           return fmt::format("{} changed from {} to {} before {}", payload_[i]->text(), kept_[i].bits().text(),
                              payload_[i]->last().text(), ready_->text());
         });
+        kept_[i].keep(payload_[i]->last());
       }
     }
+    const bool begins = valid && !waiting_;
     if (!waiting_) stall_ = 0;
-    if (valid && !waiting_) trigger();
+    verdict_.triggers += begins;
     waiting_ = valid && !ready;
     if (!waiting_) return valid;
     ++stall_;
@@ -235,8 +237,52 @@ class Handshake : public Rule {
         return fmt::format("{} waits for {} for more than {:.0f} samples", valid_->text(), ready_->text(), *max_stall_);
       });
     }
-    for (size_t i = 0; i < payload_.size(); ++i) kept_[i].keep(payload_[i]->last());
+    if (begins) {
+      for (size_t i = 0; i < payload_.size(); ++i) kept_[i].keep(payload_[i]->last());
+    }
     return true;
+  }
+  bool leaps() const override {
+    const auto bit = [](const Expr* e) { return e->is_signal() && e->last().width == 1; };
+    return bit(valid_) && bit(ready_) &&
+           std::all_of(payload_.begin(), payload_.end(), [](const Expr* e) { return e->is_signal(); });
+  }
+  bool leap(Samples& s) override {
+    if (!s.values(*valid_, valids_) || !s.values(*ready_, readies_)) return false;
+    changes_.assign(valids_.size(), 0);
+    for (const Expr* e : payload_) s.changes(*e, changes_);
+    bool waiting = waiting_;
+    uint64_t stall = waiting_ ? stall_ : 0, longest = longest_, begun = 0;
+    for (size_t n = 0; n < valids_.size(); ++n) {
+      const auto size = static_cast<unsigned>(std::min<size_t>(64, s.count() - 64 * n));
+      const uint64_t inside = ~uint64_t{0} >> (64 - size);
+      const uint64_t valid = valids_[n] & inside, waits = valid & ~readies_[n], waited = waits << 1 | waiting;
+      if ((waited & inside & (~valid | changes_[n])) != 0) return false;
+      begun += static_cast<uint64_t>(__builtin_popcountll(valid & ~waited));
+      waiting = waits >> (size - 1) != 0;
+      for (unsigned at = 0; at < size;) {  // from one wait to the next
+        const uint64_t rest = waits >> at;
+        if ((rest & 1) == 0) {
+          stall = 0;
+          at = rest == 0 ? size : at + static_cast<unsigned>(__builtin_ctzll(rest));
+          continue;
+        }
+        const unsigned length = ~rest == 0 ? size : std::min(size - at, static_cast<unsigned>(__builtin_ctzll(~rest)));
+        stall += length;
+        at += length;
+        longest = std::max(longest, stall);
+      }
+    }
+    if (max_stall_ && static_cast<double>(longest) > *max_stall_) return false;
+    waiting_ = waiting;
+    stall_ = stall;
+    longest_ = longest;
+    verdict_.triggers += begun;
+    return true;
+  }
+  bool landed() override {
+    for (size_t i = 0; waiting_ && i < payload_.size(); ++i) kept_[i].keep(payload_[i]->last());
+    return is(valid_);
   }
   bool reset(const Tick& t) override {
     waiting_ = false;
@@ -257,6 +303,7 @@ class Handshake : public Rule {
   std::optional<double> max_stall_;
   bool quiet_in_reset_, waiting_ = false;
   uint64_t stall_ = 0, longest_ = 0;
+  Samples::Row valids_, readies_, changes_;
 };
 
 /// response, latency and match: Bs belong to As.

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "rnic/core/page.h"
 #include "rnic/core/text.h"
 #include "rnic/wave/check.h"
 
@@ -11,8 +12,6 @@ namespace rnic::wave::detail {
 
 /// Long values without their middle.
 std::string shortened(const std::string& value);
-/// The beginning of a page that needs nothing from outside, up to <body>.
-std::string page_head(const std::string& title);
 /// The signals round a failure: one bit as a line, more as boxes with their values.
 std::string drawing(const Around& a, double tick_ns);
 /// The command that opens GTKWave at a time (ticks), `left` being at the left end.

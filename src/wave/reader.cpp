@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rnic/wave/reader.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -11,6 +12,50 @@
 #include "rnic/core/error.h"
 
 namespace rnic::wave {
+
+void Stretch::start(const std::vector<uint32_t>& widths) {
+  columns_.clear();
+  columns_.resize(widths.size());
+  for (size_t n = 0; n < widths.size(); ++n) columns_[n].stride_ = 1 + size_t{2} * ((widths[n] + 63) / 64);
+  clear();
+}
+
+void Stretch::clear() {
+  times_.clear();
+  words_ = 0;
+  for (Column& c : columns_) {
+    // A column that was long once does not keep its memory for ever.
+    if (c.limit_ - c.data_.get() > 8 * (c.end_ - c.data_.get())) c.data_ = nullptr;
+    if (c.data_ == nullptr) {
+      c.end_ = nullptr;
+      grow(c);
+    }
+    c.end_ = c.data_.get() + c.stride_;
+    *c.end_ = kNever;
+  }
+}
+
+void Stretch::cut(uint64_t step) {
+  times_.resize(step);
+  for (Column& c : columns_) {
+    while (c.end_ != c.begin() && c.end_[-static_cast<std::ptrdiff_t>(c.stride_)] >= step) {
+      c.end_ -= c.stride_;
+      words_ -= c.stride_;
+    }
+    *c.end_ = kNever;
+  }
+}
+
+void Stretch::grow(Column& c) {
+  const auto used = static_cast<size_t>(c.end_ - c.data_.get());
+  const size_t size = std::max(2 * used, 4 * c.stride_);
+  std::unique_ptr<uint64_t[]> data(new uint64_t[size]);
+  data[0] = kNever;
+  std::copy_n(c.data_.get(), used, data.get());
+  c.data_ = std::move(data);
+  c.end_ = c.data_.get() + used;
+  c.limit_ = c.data_.get() + size - 2 * c.stride_;
+}
 
 std::unique_ptr<Reader> Reader::open(const std::string& path) {
   std::error_code ec;

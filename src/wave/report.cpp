@@ -163,7 +163,7 @@ std::string html_of(const Report& r, const Commands& commands) {
     const char* look = v.status == Status::kPassed ? "good" : v.warning ? "warn" : "bad";
     return fmt::format("<span class=\"chip {}\">{}</span>", look, to_string(v.status));
   };
-  std::string s = detail::page_head(fmt::format("wavecheck: {}", fmt::join(r.rules, ", ")));
+  std::string s = page_head(fmt::format("wavecheck: {}", fmt::join(r.rules, ", ")));
   s += fmt::format(
       "<header><h1>wavecheck</h1><p class=\"{}\">{}</p>\n<dl><dt>rules</dt><dd>{}</dd><dt>wave</dt><dd>{}, up "
       "to {:.3f} ns</dd>",

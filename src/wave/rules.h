@@ -111,10 +111,17 @@ class Ring {
 class Kept {
  public:
   void keep(const Bits& b) {
-    data_.resize(size_t{2} * b.words());
+    if (b.width != width_) {
+      data_.resize(size_t{2} * b.words());
+      width_ = b.width;
+    }
+    if (width_ <= 64) {
+      data_[0] = b.v[0];
+      data_[1] = b.x[0];
+      return;
+    }
     std::memcpy(data_.data(), b.v, b.words() * 8);
     std::memcpy(data_.data() + b.words(), b.x, b.words() * 8);
-    width_ = b.width;
   }
   bool same(const Bits& b) const { return bits().same(b); }
   Bits bits() const { return {data_.data(), data_.data() + data_.size() / 2, width_}; }
@@ -124,14 +131,35 @@ class Kept {
   uint32_t width_ = 0;
 };
 
+/// Samples one after the other, for rules that can look at many together: bit n of a row belongs to sample n.
+class Samples {
+ public:
+  using Row = std::vector<uint64_t>;
+  virtual ~Samples() = default;
+  virtual size_t count() const = 0;
+  /// Of a signal of one bit. False when it is unknown somewhere.
+  virtual bool values(const Expr& signal, Row& out) = 0;
+  /// Sets the bits of samples that may find the signal changed since the sample before.
+  virtual void changes(const Expr& signal, Row& out) = 0;
+};
+
 /// A kind of rule. All its expressions have been sampled when step() is called.
 class Rule {
  public:
   virtual ~Rule() = default;
   /// A sample outside of reset. True when the next sample matters even if no signal changes.
   virtual bool step(const Tick& t) = 0;
+  /// Whether it is worth while to call leap().
+  virtual bool leaps() const { return false; }
+  /// All these samples, outside of reset, instead of a step at each. False when one of them may fail: then nothing has
+  /// been done, and the steps are made.
+  virtual bool leap(Samples&) { return false; }
+  /// After a leap, when the expressions are as at the last of its samples. Returns what step() would have.
+  virtual bool landed() { return false; }
   /// A sample in reset.
   virtual bool reset(const Tick&) { return false; }
+  /// A feed has news for this sample, whose step is still to come.
+  virtual void news(const Tick&) {}
   /// The signal of a kSignal key has changed, at this very time.
   virtual void event(const std::string& /*key*/, const Tick&) {}
   virtual void finish(const Tick&) {}
@@ -140,7 +168,7 @@ class Rule {
 
  protected:
   template <class Text>
-  void fail(const Tick& t, Text&& text) {
+  [[gnu::noinline, gnu::cold]] void fail(const Tick& t, Text&& text) {
     ++verdict_.count;
     if (verdict_.first.size() < 5) verdict_.first.push_back({t.time, t.cycle, t.sample, text()});
   }

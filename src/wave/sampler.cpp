@@ -2,41 +2,48 @@
 #include "sampler.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
 #include <set>
 
 namespace rnic::wave::detail {
 namespace {
 
+constexpr size_t kMostCheckpoints = 64, kCheckpointWords = size_t{1} << 17;
+
 /// The lowest bit: 0, 1, or 2 for unknown.
-unsigned bit(const uint64_t* p, uint32_t words) { return p[words] & 1 ? 2 : static_cast<unsigned>(p[0] & 1); }
+unsigned bit(uint64_t v, uint64_t x) { return x & 1 ? 2 : static_cast<unsigned>(v & 1); }
+
+void set_unknown(uint64_t* value, uint32_t width) {
+  const uint32_t words = (width + 63) / 64;
+  std::fill_n(value, words, 0);
+  std::fill_n(value + words, words, ~uint64_t{0});
+  if (width % 64 != 0) value[2 * words - 1] = (uint64_t{1} << width % 64) - 1;
+}
+
+const Stretch::Column kNoChange;
 
 }  // namespace
 
-void pack(const char* bits, uint32_t width, uint64_t* v, uint64_t* x) {
-  constexpr bool kLittle = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-  const char* end = bits + width;
-  for (uint32_t w = 0; 64 * w < width; ++w) {
-    const uint32_t count = std::min<uint32_t>(64, width - 64 * w);
-    uint64_t ones = 0, unknown = 0;
-    const char* p = end - count;
-    while (p != end) {
-      // Eight digits at once where all are 0 or 1: the product brings their lowest bits together in its top byte.
-      uint64_t eight = 0;
-      if (kLittle && end - p >= 8) std::memcpy(&eight, p, 8);
-      if ((eight & 0xfefe'fefe'fefe'fefe) == 0x3030'3030'3030'3030) {
-        ones = ones << 8 | ((eight & 0x0101'0101'0101'0101) * 0x8040'2010'0804'0201) >> 56;
-        unknown <<= 8;
-        p += 8;
-      } else {
-        const char c = *p++;
-        ones = ones << 1 | static_cast<uint64_t>(c == '1' || c == 'z');
-        unknown = unknown << 1 | static_cast<uint64_t>(c != '0' && c != '1');
-      }
-    }
-    end -= count;
-    v[w] = ones;
-    x[w] = unknown;
+Bits Instance::input(uint32_t slot, uint32_t width) {
+  for (const Input& in : inputs) {
+    if (in.slot == slot) return in.bits(width);
   }
+  Input in;
+  in.slot = slot;
+  in.words = (width + 63) / 64;
+  in.now.reset(new uint64_t[size_t{2} * in.words]);
+  set_unknown(in.now.get(), width);
+  inputs.push_back(std::move(in));
+  return inputs.back().bits(width);
+}
+
+void Instance::watch(uint32_t slot, const std::string& key) {
+  for (Input& in : inputs) {
+    if (in.slot == slot) in.watch.push_back(key);
+  }
+  watches = true;
 }
 
 Sampler::Sampler(Reader& wave) : wave_(wave) {
@@ -60,17 +67,13 @@ uint32_t Sampler::slot(const Signal& s) {
   uint32_t& n = slot_of_id_[s.id];
   if (n != kNone) return n;
   n = static_cast<uint32_t>(slots_.size());
-  auto x = std::make_unique<Slot>();
-  x->id = s.id;
-  x->width = s.width;
-  x->words = (s.width + 63) / 64;
-  x->name = s.name;
-  for (auto* p : {&x->now, &x->next}) {
-    p->reset(new uint64_t[2 * x->words]());
-    for (uint32_t w = 0; w < x->words; ++w) {
-      (*p)[x->words + w] = w + 1 == x->words && s.width % 64 != 0 ? (uint64_t{1} << s.width % 64) - 1 : ~uint64_t{0};
-    }
-  }
+  Slot x;
+  x.id = s.id;
+  x.width = s.width;
+  x.words = (s.width + 63) / 64;
+  x.name = s.name;
+  x.now.resize(size_t{2} * x.words);
+  set_unknown(x.now.data(), s.width);
   slots_.push_back(std::move(x));
   return n;
 }
@@ -86,185 +89,357 @@ size_t Sampler::domain(uint32_t clock, bool rising, bool falling, std::optional<
   d.falling = falling;
   d.cycle = cycle;
   domains_.push_back(std::move(d));
-  slots_[clock]->domains.push_back(domains_.size() - 1);
   return domains_.size() - 1;
 }
 
-Instance& Sampler::add(std::unique_ptr<Instance> owned, const std::vector<uint32_t>& used) {
-  Instance& i = *owned;
-  std::set<uint32_t> seen;
-  for (const uint32_t u : used) {
-    if (!seen.insert(u).second) continue;
-    i.slots.push_back(u);
-    slots_[u]->users.push_back(&i);
+void Sampler::add(std::unique_ptr<Instance> i) {
+  for (Expr* e : i->all) {
+    i->settle = std::max(i->settle, e->settle());
+    if (e->computed()) i->computed.push_back(e);
   }
-  for (const Expr* e : i.all) i.settle = std::max(i.settle, e->settle());
-  instances_.push_back(std::move(owned));
-  return i;
+  i->leaps = i->rule->leaps() && i->settle == 0 && !i->watches;
+  instances_.push_back(std::move(i));
 }
 
 uint64_t Sampler::run() {
-  for (const auto& i : instances_) wake(*i);
-  for (const auto& s : slots_) ids_.push_back(s->id);
-  end_ = pass(~uint64_t{0});
+  std::vector<uint32_t> all(slots_.size());
+  std::iota(all.begin(), all.end(), 0);
+  checkpoints_.push_back({{}, std::vector<uint64_t>(domains_.size()), {}});
+  end_ = read(all, {});
   for (const auto& i : instances_) i->rule->finish(end_of(*i));
   return end_;
 }
 
-uint64_t Sampler::average_period() const {
-  uint64_t period = 1;
-  for (const auto& d : domains_) {
-    if (d.edges != 0) period = std::max(period, d.last_time / d.edges);
-  }
-  return period;
-}
-
 Tick Sampler::end_of(const Instance& i) const {
-  const Domain& d = domains_[i.domain];
-  return {end_, d.label, d.edges == 0 ? 0 : d.edges - 1};
+  const Tick& last = domains_[i.domain].last;
+  return {end_, last.cycle, last.sample};
 }
 
-void Sampler::record(const std::vector<size_t>& which, uint64_t to) {
-  recording_ = true;
-  std::set<uint32_t> needed;
+void Sampler::record(const std::vector<size_t>& which, const std::vector<Checkpoint>& from) {
+  std::map<size_t, std::vector<Instance*>> groups;  // by checkpoint
   for (const size_t n : which) {
     Instance& i = *instances_[n];
-    Domain& d = domains_[i.domain];
-    d.recording.push_back(&i);
-    needed.insert(i.slots.begin(), i.slots.end());
-    needed.insert(d.clock);
-    if (d.cycle) needed.insert(*d.cycle);
+    size_t best = 0;
+    while (best + 1 < from.size() && from[best + 1].edges[i.domain] <= i.first_shown()) ++best;
+    groups[best].push_back(&i);
   }
-  ids_.clear();
-  for (const uint32_t n : needed) ids_.push_back(slots_[n]->id);
-  pass(to);
-}
-
-uint64_t Sampler::pass(uint64_t to) {
-  struct Sink : Visitor {
-    explicit Sink(Sampler& s) : sampler(s) {}
-    void on_change(uint32_t id, uint64_t time, const char* bits, uint32_t width) override {
-      sampler.change(id, time, bits, width);
+  for (const auto& [best, group] : groups) {
+    const Checkpoint& c = from[best];
+    for (size_t n = 0; n < domains_.size(); ++n) domains_[n].edges = c.edges[n];
+    const uint64_t* value = c.values.data();
+    for (Slot& s : slots_) {
+      if (c.values.empty()) {
+        set_unknown(s.now.data(), s.width);
+      } else {
+        std::copy_n(value, s.now.size(), s.now.begin());
+        value += s.now.size();
+      }
     }
-    Sampler& sampler;
-  } sink(*this);
-  const uint64_t end = wave_.read(ids_, 0, to, sink);
-  flush();
-  return end;
-}
-
-void Sampler::change(uint32_t id, uint64_t time, const char* bits, uint32_t width) {
-  if (time != time_) {
-    flush();
-    time_ = time;
-  }
-  const uint32_t n = slot_of_id_[id];
-  if (n == kNone) return;
-  Slot& s = *slots_[n];
-  if (!s.pending) {
-    s.pending = true;
-    dirty_.push_back(n);
-  }
-  uint64_t* v = s.next.get();
-  uint64_t* x = v + s.words;
-  pack(bits, width, v, x);
-  if (!seen_unknown_) {
-    for (uint32_t w = 0; w < s.words; ++w) seen_unknown_ = seen_unknown_ || x[w] != 0;
-  }
-}
-
-/// All changes of a time stamp are known: edges sample what was before them, then the values move on.
-void Sampler::flush() {
-  for (const uint32_t n : dirty_) {
-    Slot& s = *slots_[n];
-    if (s.domains.empty()) continue;
-    const unsigned was = bit(s.now.get(), s.words), is = bit(s.next.get(), s.words);
-    for (const size_t d : s.domains) {
-      if ((was == 0 && is == 1 && domains_[d].rising) || (was == 1 && is == 0 && domains_[d].falling))
-        edge(domains_[d]);
-    }
-  }
-  for (const uint32_t n : dirty_) {
-    Slot& s = *slots_[n];
-    s.pending = false;
-    const size_t size = size_t{16} * s.words;
-    if (s.words == 1 ? s.now[0] == s.next[0] && s.now[1] == s.next[1]
-                     : std::memcmp(s.now.get(), s.next.get(), size) == 0) {
-      continue;
-    }
-    const bool event =
-        !s.watchers.empty() && s.bits().known() && Bits{s.next.get(), s.next.get() + s.words, s.width}.known();
-    if (s.words == 1) {
-      s.now[0] = s.next[0];
-      s.now[1] = s.next[1];
-    } else {
-      std::memcpy(s.now.get(), s.next.get(), size);
-    }
-    for (Instance* i : s.users) {
-      i->changed = true;
-      wake(*i);
-    }
-    if (!event || recording_) continue;
-    for (const auto& [i, key] : s.watchers) {
+    std::set<uint32_t> needed;
+    for (Instance* i : group) {
+      for (Input& in : i->inputs) {
+        needed.insert(in.slot);
+        std::copy(slots_[in.slot].now.begin(), slots_[in.slot].now.end(), in.now.get());
+      }
       const Domain& d = domains_[i->domain];
-      if (d.edges == 0 || i->in_reset || time_ < i->from || time_ > i->to) continue;
-      i->rule->event(key, {time_, d.label, d.edges - 1});
-      wake(*i);
+      needed.insert(d.clock);
+      if (d.cycle) needed.insert(*d.cycle);
     }
+    recording_ = group;
+    read({needed.begin(), needed.end()}, c.mark);
   }
-  dirty_.clear();
 }
 
-void Sampler::wake(Instance& i) {
-  if (i.queued || recording_) return;
-  i.queued = true;
-  domains_[i.domain].queue.push_back(&i);
+uint64_t Sampler::read(std::vector<uint32_t> slots, const Mark& from) {
+  read_ = std::move(slots);
+  for (Slot& s : slots_) s.column = &kNoChange;
+  std::vector<uint32_t> ids;
+  for (const uint32_t n : read_) ids.push_back(slots_[n].id);
+  return wave_.read_stretches(ids, from, *this);
 }
 
-void Sampler::edge(Domain& d) {
-  d.label = d.cycle ? static_cast<int64_t>(slots_[*d.cycle]->now[0]) : static_cast<int64_t>(d.edges);
-  const Tick t{time_, d.label, d.edges++};
-  d.last_time = time_;
-  if (recording_) {
-    for (Instance* i : d.recording) show(*i, t);
-    return;
-  }
-  for (Feed* f : d.feeds) f->advance(t);
-  d.work.swap(d.queue);
-  for (Instance* i : d.work) {
-    i->queued = false;
-    if (i->changed)
-      i->linger = i->settle;
-    else if (i->linger != 0)
-      --i->linger;
-    i->changed = false;
-    for (Expr* e : i->all) e->sample();
-    i->in_reset = i->reset && truth(i->reset->last()) != Truth::kFalse;
-    bool more = false;
-    if (t.time >= i->from && t.time <= i->to) {
-      i->sampled = i->sampled || !i->in_reset;
-      more = i->in_reset ? i->rule->reset(t) : i->rule->step(t);
+bool Sampler::on_stretch(const Stretch& stretch, const Mark& next) {
+  for (size_t n = 0; n < read_.size(); ++n) slots_[read_[n]].column = &stretch.columns()[n];
+  seen_unknown_ = seen_unknown_ || stretch.unknown();
+  for (Domain& d : domains_) find_edges(d, stretch);
+  bool more = recording_.empty();
+  if (more) {
+    for (Domain& d : domains_) {
+      for (Feed* f : d.feeds) {
+        for (const Tick& t : d.ticks) f->advance(t);
+      }
     }
-    if (more || i->linger != 0 || t.time < i->from) wake(*i);
+    for (const auto& i : instances_) evaluate(*i, stretch);
+    for (Domain& d : domains_) {
+      for (Feed* f : d.feeds) f->done();
+    }
+  } else {
+    for (Instance* i : recording_) more = record(*i) || more;
   }
-  d.work.clear();
+  for (const uint32_t n : read_) {
+    Slot& s = slots_[n];
+    if (s.column->begin() != s.column->end()) std::copy_n(s.column->end() - s.now.size(), s.now.size(), s.now.begin());
+  }
+  for (Domain& d : domains_) {
+    if (!d.ticks.empty()) d.last = d.ticks.back();
+  }
+  if (recording_.empty()) keep(next);
+  return more;
+}
+
+/// Where the clock has an edge, and which edge is the first to see what a step changes: one behind the step.
+void Sampler::find_edges(Domain& d, const Stretch& stretch) {
+  d.ticks.clear();
+  d.steps.clear();
+  const Slot& clock = slots_[d.clock];
+  unsigned was = bit(clock.now[0], clock.now[1]);
+  const Slot* cycle = d.cycle ? &slots_[*d.cycle] : nullptr;
+  uint64_t label = cycle != nullptr ? cycle->now[0] : 0;
+  const uint64_t* relabel = cycle != nullptr ? cycle->column->begin() : nullptr;
+  for (const uint64_t* p = clock.column->begin(); p != clock.column->end(); p += 3) {
+    const unsigned is = bit(p[1], p[2]);
+    if ((was == 0 && is == 1 && d.rising) || (was == 1 && is == 0 && d.falling)) {
+      if (cycle != nullptr) {
+        for (; relabel != cycle->column->end() && *relabel < *p; relabel += 3) label = relabel[1];
+      } else {
+        label = d.edges;
+      }
+      d.ticks.push_back({stretch.times()[*p], static_cast<int64_t>(label), d.edges++});
+      d.steps.push_back(*p);
+    }
+    was = is;
+  }
+  d.seen_by.resize(stretch.times().size());
+  uint32_t n = 0;
+  for (uint64_t step = 0; step < d.seen_by.size(); ++step) {
+    if (n < d.steps.size() && d.steps[n] == step) ++n;
+    d.seen_by[step] = n;
+  }
+}
+
+/// Of the inputs that change in this stretch, their changes.
+void Sampler::coming(Instance& i) {
+  coming_.clear();
+  for (Input& in : i.inputs) {
+    const Stretch::Column& c = *slots_[in.slot].column;
+    if (c.begin() != c.end()) coming_.push_back({c.begin(), in.now.get(), &in, nullptr});
+  }
+}
+
+/// The change at hand of an input. Says whether the value is another one.
+inline bool Sampler::take(Coming& c) {
+  const uint64_t* v = c.at + 1;
+  if (c.input->words == 1) {
+    const bool other = ((c.now[0] ^ v[0]) | (c.now[1] ^ v[1])) != 0;
+    c.now[0] = v[0];
+    c.now[1] = v[1];
+    c.at += 3;
+    return other;
+  }
+  const size_t words = size_t{2} * c.input->words;
+  const bool other = std::memcmp(c.now, v, 8 * words) != 0;
+  std::memcpy(c.now, v, 8 * words);
+  c.at += 1 + words;
+  return other;
+}
+
+/// All changes at steps before this one.
+inline void Sampler::take(Instance& i, uint64_t before) {
+  bool changed = i.changed;
+  for (Coming& c : coming_) {
+    while (*c.at < before) changed |= take(c);
+  }
+  i.changed = changed;
+  i.queued = i.queued || changed;
+}
+
+/// The same in order, with the events that changes are.
+void Sampler::take_events(Instance& i, uint64_t before, const Stretch& stretch) {
+  const Domain& d = domains_[i.domain];
+  for (;;) {
+    uint64_t step = before;
+    for (const Coming& c : coming_) step = std::min(step, *c.at);
+    if (step == before) return;
+    const uint64_t time = stretch.times()[step];
+    const size_t n = d.seen_by[step];
+    const Tick& last = n == 0 ? d.last : d.ticks[n - 1];  // at this very time, or before it
+    const bool counts = d.edges != d.ticks.size() - n && !i.in_reset && time >= i.from && time <= i.to;
+    for (Coming& c : coming_) {
+      if (*c.at != step) continue;
+      const Bits value = c.input->bits(slots_[c.input->slot].width);
+      const bool was_known = value.known();
+      if (!take(c)) continue;
+      i.changed = i.queued = true;
+      if (!counts || !was_known || !value.known()) continue;
+      for (const auto& key : c.input->watch) i.rule->event(key, {time, last.cycle, last.sample});
+    }
+  }
+}
+
+inline void Sampler::sample(Instance& i, const Tick& t) {
+  if (i.changed)
+    i.linger = i.settle;
+  else if (i.linger != 0)
+    --i.linger;
+  i.changed = false;
+  for (Expr* e : i.computed) e->sample();
+  i.in_reset = i.reset && truth(i.reset->last()) != Truth::kFalse;
+  bool more = false;
+  if (t.time >= i.from && t.time <= i.to) {
+    i.sampled = i.sampled || !i.in_reset;
+    more = i.in_reset ? i.rule->reset(t) : i.rule->step(t);
+  }
+  i.queued = more || i.linger != 0 || t.time < i.from;
+}
+
+/// The samples of a stretch from one on, as rows of bits.
+class Sampler::Run : public Samples {
+ public:
+  Run(const Domain& d, std::vector<Coming>& coming, size_t first)
+      : domain_(d), coming_(coming), first_(first), count_(d.ticks.size() - first) {}
+  size_t count() const override { return count_; }
+  bool values(const Expr& signal, Row& out) override {
+    const Bits& now = signal.last();
+    const uint64_t before = now.v[0] & 1;
+    uint64_t value = before, unknown = now.x[0];
+    out.assign((count_ + 63) / 64, 0);
+    each(signal, [&](size_t n, const uint64_t* v) {
+      out[n / 64] ^= (v[0] ^ value) << n % 64;  // where it changes
+      value = v[0];
+      unknown |= v[1];
+    });
+    uint64_t fill = uint64_t{0} - before;
+    for (uint64_t& w : out) {
+      for (unsigned shift = 1; shift < 64; shift *= 2) w ^= w << shift;
+      w ^= fill;
+      fill = uint64_t{0} - (w >> 63);
+    }
+    return unknown == 0;
+  }
+  void changes(const Expr& signal, Row& out) override {
+    each(signal, [&](size_t n, const uint64_t*) { out[n / 64] |= uint64_t{1} << n % 64; });
+  }
+
+ private:
+  /// Calls fn(number of the first sample that sees it, value) for each change.
+  template <class Fn>
+  void each(const Expr& signal, const Fn& fn) {
+    for (Coming& c : coming_) {
+      if (c.now != signal.last().v) continue;
+      const uint64_t last = domain_.steps.back();
+      const size_t stride = 1 + size_t{2} * c.input->words;
+      const uint64_t* p = c.at;
+      for (; *p < last; p += stride) fn(domain_.seen_by[*p] - first_, p + 1);
+      c.landed = p;
+    }
+  }
+
+  const Domain& domain_;
+  std::vector<Coming>& coming_;
+  size_t first_, count_;
+};
+
+/// All samples of the stretch from one on at once, if the rule can do that. All before have been seen.
+bool Sampler::leap(Instance& i, size_t first) {
+  const Domain& d = domains_[i.domain];
+  if (d.ticks[first].time < i.from || d.ticks.back().time > i.to) return false;
+  if (std::any_of(coming_.begin(), coming_.end(),
+                  [](const Coming& c) { return c.input->of_reset && *c.at != Stretch::kNever; }))
+    return false;
+  for (Coming& c : coming_) c.landed = c.at;
+  Run run(d, coming_, first);
+  if (!i.rule->leap(run)) return false;
+  for (Coming& c : coming_) {
+    const size_t words = size_t{2} * c.input->words;
+    if (c.landed != c.at) std::copy_n(c.landed - words, words, c.now);
+    c.at = c.landed;
+  }
+  i.sampled = true;
+  i.queued = i.rule->landed();
+  return true;
+}
+
+/// All steps of a rule at the edges of a stretch: those for which a signal has changed, and those that it waits for.
+void Sampler::evaluate(Instance& i, const Stretch& stretch) {
+  const Domain& d = domains_[i.domain];
+  coming(i);
+  if (coming_.empty() && !i.queued && i.news.empty()) return;
+  const size_t edges = d.ticks.size();
+  const Tick* const ticks = d.ticks.data();
+  const uint64_t* const steps = d.steps.data();
+  const uint32_t* const seen_by = d.seen_by.data();
+  size_t told = 0;
+  bool may_leap = i.leaps && i.news.empty();
+  for (size_t n = 0;; ++n) {
+    if (may_leap && !i.changed && !i.in_reset && n < edges) {
+      may_leap = false;
+      if (leap(i, n)) break;
+    }
+    if (!i.queued) {
+      uint64_t step = Stretch::kNever;
+      for (const Coming& c : coming_) step = std::min(step, *c.at);
+      n = step != Stretch::kNever ? seen_by[step] : edges;
+      if (told != i.news.size()) n = std::min<size_t>(n, i.news[told] - ticks[0].sample);
+    }
+    if (n >= edges) break;
+    const Tick& t = ticks[n];
+    i.watches ? take_events(i, steps[n], stretch) : take(i, steps[n]);
+    if (told != i.news.size() && i.news[told] == t.sample) {
+      ++told;
+      i.rule->news(t);
+      i.queued = true;
+    }
+    if (i.queued) sample(i, t);
+  }
+  i.watches ? take_events(i, Stretch::kNever, stretch) : take(i, Stretch::kNever);
+  i.news.clear();
+}
+
+/// What a stretch has of the samples to be shown. True when more of them are to come.
+bool Sampler::record(Instance& i) {
+  const Domain& d = domains_[i.domain];
+  coming(i);
+  for (size_t n = 0; n < d.ticks.size(); ++n) {
+    const Tick& t = d.ticks[n];
+    if (t.sample > i.target + kAfter) return false;
+    if (t.sample < i.first_shown()) continue;
+    take(i, d.steps[n]);
+    show(i, t);
+  }
+  take(i, Stretch::kNever);
+  return true;
 }
 
 void Sampler::show(Instance& i, const Tick& t) {
-  Around& a = i.rule->verdict().around;
-  if (t.sample > i.target + kAfter || t.sample + kBefore + i.settle + 1 < i.target) return;
   for (Expr* e : i.all) e->sample();
   if (t.sample + kBefore < i.target) return;
+  Around& a = i.rule->verdict().around;
   if (a.rows.empty()) {
-    for (const uint32_t s : i.slots) a.rows.push_back({slots_[s]->name, {}, slots_[s]->width});
+    for (const Input& in : i.inputs) a.rows.push_back({slots_[in.slot].name, {}, slots_[in.slot].width});
     for (const Expr* e : i.all) a.rows.push_back({e->text(), {}, e->last().width});
   }
   if (t.sample == i.target) a.marked = a.cycles.size();
   a.cycles.push_back(t.cycle);
   a.times.push_back(t.time);
   size_t r = 0;
-  for (const uint32_t s : i.slots) a.rows[r++].values.push_back(slots_[s]->bits().text());
+  for (const Input& in : i.inputs) a.rows[r++].values.push_back(in.bits(slots_[in.slot].width).text());
   for (const Expr* e : i.all) a.rows[r++].values.push_back(e->last().text());
+}
+
+/// Checkpoints in distances that double when there are too many.
+void Sampler::keep(const Mark& mark) {
+  if (++stretches_ % distance_ != 0) return;
+  Checkpoint c{mark, {}, {}};
+  for (const Domain& d : domains_) c.edges.push_back(d.edges);
+  for (const Slot& s : slots_) c.values.insert(c.values.end(), s.now.begin(), s.now.end());
+  const size_t most = std::clamp<size_t>(kCheckpointWords / (c.values.size() + 1), 4, kMostCheckpoints);
+  checkpoints_.push_back(std::move(c));
+  if (checkpoints_.size() <= most) return;
+  for (size_t n = 0; 2 * n < checkpoints_.size(); ++n) {
+    if (n != 0) checkpoints_[n] = std::move(checkpoints_[2 * n]);
+  }
+  checkpoints_.resize((checkpoints_.size() + 1) / 2);
+  distance_ *= 2;
 }
 
 }  // namespace rnic::wave::detail

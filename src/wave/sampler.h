@@ -2,6 +2,7 @@
 // Samples the signals of a wave at the edges of its clocks, and steps the rules that something has changed for.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "rnic/wave/reader.h"
 #include "rules.h"
 
 namespace rnic::wave::detail {
@@ -17,36 +19,44 @@ constexpr uint64_t kBefore = 5, kAfter = 3;  // samples shown round a failure
 
 struct Instance;
 
-/// Current value of a used signal, and the one that this time stamp brings.
+/// A used signal.
 struct Slot {
   uint32_t id = 0, width = 0, words = 0;
   std::string name;
-  std::unique_ptr<uint64_t[]> now, next;  ///< v, then x
-  bool pending = false;
-  std::vector<Instance*> users;
-  std::vector<std::pair<Instance*, std::string>> watchers;
-  std::vector<size_t> domains;  ///< whose clock it is
-
-  Bits bits() const { return {now.get(), now.get() + words, width}; }
+  std::vector<uint64_t> now;                ///< v, then x
+  const Stretch::Column* column = nullptr;  ///< of the stretch at hand; none: it is not read
 };
 
-/// Something beside the wave that may have news for the instances of a domain, asked at each edge.
+/// A signal as an instance sees it, at the sample at hand.
+struct Input {
+  uint32_t slot = 0, words = 0;
+  std::unique_ptr<uint64_t[]> now;  ///< v, then x
+  std::vector<std::string> watch;   ///< keys whose events its changes are
+  bool of_reset = false;
+
+  Bits bits(uint32_t width) const { return {now.get(), now.get() + words, width}; }
+};
+
+/// Something beside the wave that may have news for the instances of a domain.
 class Feed {
  public:
   virtual ~Feed() = default;
-  /// Everything up to the cycle of this edge; wakes whom it concerns.
+  /// The edges of a stretch, one after the other, ahead of all steps at them. Wakes whom it has news for.
   virtual void advance(const Tick& t) = 0;
+  /// All rules have made their steps at these edges.
+  virtual void done() {}
 };
 
+/// Instances that are sampled at the same edges, and the edges of the stretch at hand.
 struct Domain {
   uint32_t clock = 0;
   bool rising = true, falling = false;
   std::optional<uint32_t> cycle;
-  uint64_t edges = 0;
-  uint64_t last_time = 0;
-  int64_t label = 0;
-  std::vector<Instance*> queue, work;
-  std::vector<Instance*> recording;
+  uint64_t edges = 0;  ///< so far
+  Tick last;           ///< before this stretch
+  std::vector<Tick> ticks;
+  std::vector<uint64_t> steps;    ///< of the stretch, of each edge
+  std::vector<uint32_t> seen_by;  ///< the first edge that samples what a step of the stretch changes
   std::vector<Feed*> feeds;
 };
 
@@ -56,18 +66,34 @@ struct Instance {
   std::unique_ptr<Expr> reset;
   Settings settings;
   std::unique_ptr<Rule> rule;
-  std::vector<Expr*> all;
-  std::vector<uint32_t> slots;  ///< in the order of the rule's text
+  std::vector<Expr*> all, computed;  ///< computed: more than a name or a number
+  std::vector<Input> inputs;         ///< in the order of the rule's text
   unsigned settle = 0, linger = 0;
-  bool queued = false, changed = true, in_reset = true, vacuous_ok = false, no_x = false;
+  /// queued: to be evaluated at the next edge. changed: a signal has, since the last evaluation.
+  bool queued = true, changed = true, watches = false, leaps = false, in_reset = true, vacuous_ok = false, no_x = false;
   bool sampled = false;  ///< outside of reset, inside of its window
   const char* trigger = "";
   size_t group = ~size_t{0};  ///< instances with the same one are one verdict; none: its own
   uint64_t from = 0, to = ~uint64_t{0};
-  uint64_t target = 0;  ///< sample to record round
+  std::vector<uint64_t> news;  ///< samples for which a feed has woken it
+  uint64_t target = 0;         ///< sample to record round
+
+  /// Where it keeps the value of a signal.
+  Bits input(uint32_t slot, uint32_t width);
+  /// The changes of this input are events.
+  void watch(uint32_t slot, const std::string& key);
+  /// The first sample that has a say in what is shown round the target.
+  uint64_t first_shown() const { return target - std::min<uint64_t>(target, kBefore + settle + 1); }
 };
 
-class Sampler {
+/// The state of a sampler where its wave can be taken up again.
+struct Checkpoint {
+  Mark mark;
+  std::vector<uint64_t> edges;   ///< of each domain
+  std::vector<uint64_t> values;  ///< of each slot in turn; none: all unknown
+};
+
+class Sampler : private StretchVisitor {
  public:
   explicit Sampler(Reader& wave);
   Sampler(const Sampler&) = delete;
@@ -77,47 +103,64 @@ class Sampler {
   /// By its full name; nullptr when there is none.
   const Signal* signal(const std::string& name) const;
   uint32_t slot(const Signal& s);
-  Slot& slot(uint32_t n) const { return *slots_[n]; }
+  const Slot& slot(uint32_t n) const { return slots_[n]; }
   std::vector<std::string> names() const;
   /// The domain of this clock, a new one where there is none yet.
   size_t domain(uint32_t clock, bool rising, bool falling, std::optional<uint32_t> cycle);
   Domain& domain(size_t n) { return domains_[n]; }
-  /// `used`: the slots of all its expressions, in the order of the text. Its domain must be set.
-  Instance& add(std::unique_ptr<Instance> i, const std::vector<uint32_t>& used);
+  /// Its domain must be set.
+  void add(std::unique_ptr<Instance> i);
   std::vector<std::unique_ptr<Instance>>& instances() { return instances_; }
 
   // ---- Running
   uint64_t run();
-  void wake(Instance& i);
-  /// Fills Around of these instances (whose target is set), as a pass up to `to` of a sampler that has not run.
-  void record(const std::vector<size_t>& which, uint64_t to);
+  /// Places of the run, a bounded number, the first of them the beginning.
+  std::vector<Checkpoint> checkpoints() { return std::move(checkpoints_); }
+  /// Fills Around of these instances, whose target is set. To be called on a sampler that has not run.
+  void record(const std::vector<size_t>& which, const std::vector<Checkpoint>& from);
 
   // ---- Afterwards
   bool two_state() const { return !seen_unknown_; }
-  uint64_t average_period() const;
   Tick end_of(const Instance& i) const;
 
  private:
   static constexpr uint32_t kNone = ~uint32_t{0};
+  /// Where an input stands in its column.
+  struct Coming {
+    const uint64_t* at;
+    uint64_t* now;
+    Input* input;
+    const uint64_t* landed = nullptr;  ///< where it is to stand after a leap
+  };
+  class Run;
 
-  uint64_t pass(uint64_t to);
-  void change(uint32_t id, uint64_t time, const char* bits, uint32_t width);
-  void flush();
-  void edge(Domain& d);
+  uint64_t read(std::vector<uint32_t> slots, const Mark& from);
+  bool on_stretch(const Stretch& stretch, const Mark& next) override;
+  void find_edges(Domain& d, const Stretch& stretch);
+  void evaluate(Instance& i, const Stretch& stretch);
+  void coming(Instance& i);
+  static bool take(Coming& c);
+  void take(Instance& i, uint64_t before);
+  void take_events(Instance& i, uint64_t before, const Stretch& stretch);
+  static void sample(Instance& i, const Tick& t);
+  bool leap(Instance& i, size_t first);
+  bool record(Instance& i);
   void show(Instance& i, const Tick& t);
+  void keep(const Mark& mark);
 
   Reader& wave_;
   std::unordered_map<std::string, uint32_t> index_;
   std::vector<uint32_t> slot_of_id_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot> slots_;
   std::vector<Domain> domains_;
   std::vector<std::unique_ptr<Instance>> instances_;
-  std::vector<uint32_t> dirty_, ids_;
-  uint64_t time_ = 0, end_ = 0;
-  bool seen_unknown_ = false, recording_ = false;
+  std::vector<uint32_t> read_;  ///< slots, in the order of the stretch's columns
+  std::vector<Coming> coming_;  ///< of the instance at hand
+  std::vector<Instance*> recording_;
+  std::vector<Checkpoint> checkpoints_;
+  uint64_t stretches_ = 0, distance_ = 1;  ///< of checkpoints, in stretches
+  uint64_t end_ = 0;
+  bool seen_unknown_ = false;
 };
-
-/// Values of a change, one character a bit, as v and x words.
-void pack(const char* bits, uint32_t width, uint64_t* v, uint64_t* x);
 
 }  // namespace rnic::wave::detail

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "pack.h"
 #include "rnic/core/error.h"
 #include "rnic/wave/reader.h"
 
@@ -197,11 +198,101 @@ class VcdReader : public Reader {
   }
 
   uint64_t read(const std::vector<uint32_t>& ids, uint64_t from, uint64_t to, Visitor& visitor) override {
-    wanted_.assign(id_count_, 0);
-    for (const uint32_t id : ids) wanted_[id] = widths_[id] != 0;
-    RangeFilter filter(id_count_, from, to, visitor);
+    ByTime sink(*this, from, to, visitor);
+    const uint64_t end = scan(ids, body_, sink);
+    sink.filter.flush();
+    return end;
+  }
+  uint64_t read_stretches(const std::vector<uint32_t>& ids, const Mark& from, StretchVisitor& visitor) override {
+    BySignal sink(*this, ids, visitor);
+    const uint64_t end = scan(ids, std::max(from.position, body_), sink);
+    sink.hand_on({end, words_.position()});
+    return end;
+  }
+
+ private:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+
+  /// What scan() hands changes to: a visitor,
+  struct ByTime {
+    ByTime(VcdReader& reader, uint64_t from, uint64_t to, Visitor& visitor)
+        : r(reader), last(to), filter(reader.id_count_, from, to, visitor) {}
+    bool time(uint64_t t, uint64_t /*position*/) {
+      now = t;
+      return t <= last;
+    }
+    uint64_t end() const { return std::min(now, last); }
+    void bit(uint32_t /*column*/, uint32_t id, char value) { filter.on_change(id, now, &value, 1); }
+    void bits(uint32_t /*column*/, uint32_t id, std::string_view value) {
+      const uint32_t width = r.widths_[id];
+      if (value.size() == width && only_bits(value)) {
+        filter.on_change(id, now, value.data(), width);
+      } else {
+        r.extend(value, width);
+        filter.on_change(id, now, r.padded_.data(), width);
+      }
+    }
+    VcdReader& r;
+    uint64_t now = 0, last;
+    RangeFilter filter;
+  };
+  /// or stretches.
+  struct BySignal {
+    BySignal(VcdReader& reader, const std::vector<uint32_t>& ids, StretchVisitor& v) : r(reader), visitor(v) {
+      std::vector<uint32_t> widths;
+      for (const uint32_t id : ids) widths.push_back(reader.widths_[id]);
+      stretch.start(widths);
+    }
+    bool time(uint64_t t, uint64_t position) {
+      if (t != now && stretch.full()) {
+        if (!hand_on({t, position})) return false;
+      }
+      now = t;
+      step = Stretch::kNever;
+      return true;
+    }
+    uint64_t end() const { return now; }
+    bool hand_on(const Mark& next) {
+      if (stretch.times().empty()) return true;
+      const bool more = visitor.on_stretch(stretch, next);
+      stretch.clear();
+      return more;
+    }
+    uint64_t* put(uint32_t column) {
+      if (step == Stretch::kNever) step = stretch.step(now);
+      return stretch.put(column, step);
+    }
+    void bit(uint32_t column, uint32_t /*id*/, char value) {
+      uint64_t* p = put(column);
+      p[0] = static_cast<uint64_t>(value == '1' || value == 'z');
+      p[1] = static_cast<uint64_t>(value > '1');
+      stretch.note_unknown(p[1]);
+    }
+    void bits(uint32_t column, uint32_t id, std::string_view value) {
+      const uint32_t width = r.widths_[id], words = (width + 63) / 64;
+      uint64_t* p = put(column);
+      if (value.size() != width || !pack_known(value.data(), width, p)) {
+        r.extend(value, width);
+        pack(r.padded_.data(), width, p, p + words);
+        for (uint32_t n = 0; n < words; ++n) stretch.note_unknown(p[words + n]);
+        return;
+      }
+      for (uint32_t n = 0; n < words; ++n) p[words + n] = 0;
+    }
+    VcdReader& r;
+    StretchVisitor& visitor;
+    Stretch stretch;
+    uint64_t now = 0, step = Stretch::kNever;
+  };
+
+  template <class Sink>
+  uint64_t scan(const std::vector<uint32_t>& ids, uint64_t position, Sink& sink) {
+    column_.assign(id_count_, kNone);
+    for (size_t n = 0; n < ids.size(); ++n) {
+      if (widths_[ids[n]] != 0) column_[ids[n]] = static_cast<uint32_t>(n);
+    }
     uint64_t time = 0;
-    words_.seek(body_);
+    words_.seek(position);
     for (;;) {
       const auto w = words_.next();
       if (w.empty()) break;
@@ -210,10 +301,7 @@ class VcdReader : public Reader {
           const uint64_t t = number(w.substr(1));
           if (t < time) words_.fail(fmt::format("time {} lies before #{}", w.substr(0, 40), time));
           time = t;
-          if (time > to) {
-            filter.flush();
-            return to;
-          }
+          if (!sink.time(t, words_.position() - w.size())) return sink.end();
           break;
         }
         case '0':
@@ -222,14 +310,13 @@ class VcdReader : public Reader {
         case 'X':
         case 'z':
         case 'Z': {
-          const uint32_t id = find(w.substr(1));
-          if (!wanted_[id]) break;
+          const uint32_t id = find(w.substr(1)), column = column_[id];
+          if (column == kNone) break;
           const char bit = static_cast<char>(w[0] | (w[0] >= 'X' ? 0x20 : 0));
           if (widths_[id] == 1) {
-            filter.on_change(id, time, &bit, 1);
+            sink.bit(column, id, bit);
           } else {
-            extend(std::string_view(&bit, 1), widths_[id]);
-            filter.on_change(id, time, padded_.data(), widths_[id]);
+            sink.bits(column, id, std::string_view(&bit, 1));
           }
           break;
         }
@@ -237,16 +324,10 @@ class VcdReader : public Reader {
         case 'B': {
           std::string_view value, code;
           words_.pair(w.data(), value, code);
-          const uint32_t id = find(code);
-          if (!wanted_[id]) break;
+          const uint32_t id = find(code), column = column_[id];
+          if (column == kNone) break;
           value.remove_prefix(1);
-          const uint32_t width = widths_[id];
-          if (value.size() == width && only_bits(value)) {
-            filter.on_change(id, time, value.data(), width);
-          } else {
-            extend(value, width);
-            filter.on_change(id, time, padded_.data(), width);
-          }
+          sink.bits(column, id, value);
           break;
         }
         case 'r':
@@ -267,11 +348,9 @@ class VcdReader : public Reader {
           words_.fail("'" + std::string(w.substr(0, 40)) + "' is not a value change of a VCD file");
       }
     }
-    filter.flush();
     return time;
   }
 
- private:
   [[noreturn]] void extended() const {
     words_.fail("this is an extended VCD file (port strengths), which is not supported; write a four-state VCD");
   }
@@ -344,7 +423,6 @@ class VcdReader : public Reader {
   // Identifier codes of up to three printable characters, which is what nearly all files have, are looked up in a
   // table.
   static constexpr size_t kDirect = size_t{95} * 95 * 95;
-  static constexpr uint32_t kNone = ~uint32_t{0};
   /// Its place in the table, or kDirect.
   static size_t direct(std::string_view code) {
     const auto digit = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(code[i])) - 32; };
@@ -421,7 +499,7 @@ class VcdReader : public Reader {
   std::vector<uint32_t> direct_;
   std::unordered_map<std::string, uint32_t> others_;
   std::vector<uint32_t> widths_;
-  std::vector<char> wanted_;
+  std::vector<uint32_t> column_;  ///< place in the list of wanted signals, of each id
   std::string padded_, code_;
   uint64_t body_ = 0;
 };

@@ -61,7 +61,6 @@ class ExprTest : public testing::Test, public wave::Names {
     Signal& s = signals_[name];
     s.bound.bits = {s.v, s.x, width};
     s.bound.msb = static_cast<int32_t>(width) - 1;
-    s.bound.slot = static_cast<uint32_t>(signals_.size());
   }
   std::map<std::string, Signal> signals_;
 };

@@ -28,7 +28,14 @@ class Serializer {
     const unsigned __int128 total = static_cast<unsigned __int128>(bytes) * num_ + frac_;
     busy_ps_ += static_cast<uint64_t>(total / den_);
     frac_ = static_cast<uint64_t>(total % den_);
+    sent_ps_ += busy_ps_ - start;
     return {start, busy_ps_};
+  }
+
+  /// Time spent sending up to now_ps: exact as long as nothing was given for later than the time at which it was given.
+  uint64_t busy_for_ps(uint64_t now_ps) const {
+    const uint64_t ahead = busy_ps_ > now_ps ? busy_ps_ - now_ps : 0;
+    return sent_ps_ > ahead ? sent_ps_ - ahead : 0;
   }
 
   /// When the last transfer so far ends (whole ps).
@@ -37,6 +44,7 @@ class Serializer {
  private:
   uint64_t num_, den_;
   uint64_t busy_ps_ = 0;
+  uint64_t sent_ps_ = 0;
   uint64_t frac_ = 0;  ///< numerator over den_ of the part of a ps beyond busy_ps_
 };
 

@@ -38,6 +38,8 @@ using Results = std::map<size_t, Result>;
 /// Names in a regression's directory.
 inline constexpr const char* kPlanFile = "plan.json";
 inline constexpr const char* kJournalFile = "results.jsonl";
+inline constexpr const char* kSweepCsv = "sweep.csv";
+inline constexpr const char* kSweepPage = "sweep.html";
 
 class Journal {
  public:
@@ -76,14 +78,16 @@ struct Kept {
   Shard shard;
   Results results;
 };
-/// Throws InputError for what is not a regression's directory, or damaged elsewhere than in its last line.
-Kept read_directory(const std::string& dir);
+/// Throws InputError for what is not the directory of a `what` (as in Plan), or damaged elsewhere than in its last
+/// line.
+Kept read_directory(const std::string& dir, const std::string& what = "regression");
 
 /// The runs of a shard: round robin over the plan's.
 std::vector<Run> runs_of(const Plan& plan, const Shard& shard);
 
 /// Puts shards together in `out`, with the runs' directories linked or copied there. Throws InputError when they are
 /// not of one plan, not all there (unless `partial`), or there twice.
-Kept merge(const std::vector<std::string>& dirs, const std::string& out, bool partial, bool replace);
+Kept merge(const std::vector<std::string>& dirs, const std::string& out, bool partial, bool replace,
+           const std::string& what = "regression");
 
 }  // namespace rnic::regress

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plan of a regression: which commands run with which seeds, what is read from them and what is expected.
-// docs/regress.md has the file's format.
+// docs/regress.md has the file's format. Sweeps and sensitivities are plans, too, made without a file: pool of
+// processes, journal, resuming, shards and merging are the same.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +55,10 @@ struct Behaviour {
 };
 
 struct Plan {
-  std::string file;  ///< as given; its name alone in a kept plan
+  std::string what = "regression";  ///< or "sweep", "sensitivity": their directories are not taken for one another
+  nlohmann::json extra;             ///< what the plan's maker wants to find again in the directory
+  std::vector<std::string> keep;    ///< files that a run which passed leaves; empty: all
+  std::string file;                 ///< as given; its name alone in a kept plan
   std::string name;
   std::string dir;  ///< of the file: absolute, or from cwd in a kept plan
   std::string cwd;  ///< of the commands: absolute, or from where it was started in a kept plan
@@ -84,6 +88,12 @@ struct PlanOptions {
   std::vector<std::string> labels;  ///< any of them; empty: all
   bool writes_baseline = false;     ///< the baseline is not read
 };
+
+/// Fills in the hash of `identity` (everything that decides what the runs are) and the program's.
+void seal(Plan& plan, const std::string& identity);
+/// Adds a test with one run.
+void add_single(Plan& plan, Test test);
+constexpr size_t kMaxRuns = 200'000;
 
 /// Reads a plan and lists its runs. Throws InputError for what is wrong in it, in its rules, baseline or test plans.
 Plan load_plan(const std::string& file, const PlanOptions& options);

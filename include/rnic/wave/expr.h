@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,12 +31,17 @@ struct Bits {
   uint32_t words() const { return (width + 63) / 64; }
   bool known() const;
   uint64_t low() const { return v[0]; }
-  bool same(const Bits& other) const;  ///< also in x and z
-  std::string text() const;            ///< hexadecimal, without leading zeros; binary where a digit is partly unknown
+  bool same(const Bits& other) const {  ///< also in x and z
+    if (width != other.width) return false;
+    if (width <= 64) return ((v[0] ^ other.v[0]) | (x[0] ^ other.x[0])) == 0;
+    return std::memcmp(v, other.v, words() * 8) == 0 && std::memcmp(x, other.x, words() * 8) == 0;
+  }
+  std::string text() const;  ///< hexadecimal, without leading zeros; binary where a digit is partly unknown
 };
 
 enum class Truth { kFalse, kTrue, kUnknown };
 inline Truth truth(const Bits& b) {
+  if (b.width <= 64) return (b.v[0] & ~b.x[0]) != 0 ? Truth::kTrue : b.x[0] != 0 ? Truth::kUnknown : Truth::kFalse;
   bool unknown = false;
   for (uint32_t i = 0; i < b.words(); ++i) {
     if (b.v[i] & ~b.x[i]) return Truth::kTrue;
@@ -50,7 +56,6 @@ class Names {
   struct Bound {
     Bits bits;  ///< where the current value is kept
     int32_t msb = 0, lsb = 0;
-    uint32_t slot = 0;
   };
   virtual ~Names() = default;
   virtual const Bound* find(const std::string& name) = 0;
@@ -74,10 +79,13 @@ class Expr {
   Bits sample() { return computed_ ? compute() : result_; }
   Truth sample_truth() { return truth(sample()); }
   /// The value that sample() gave last.
-  Bits last() const { return result_; }
+  const Bits& last() const { return result_; }
+  /// More than a name or a number, whose last() is what it is at present.
+  bool computed() const { return computed_; }
+  /// Nothing but a name.
+  bool is_signal() const { return signal_; }
   /// After so many samples without a change of a signal the value stays.
   unsigned settle() const { return settle_; }
-  const std::vector<uint32_t>& slots() const { return slots_; }
   const std::string& text() const { return text_; }
   /// What text() shall say: globs replaced by what they stand for.
   void set_text(std::string text) { text_ = std::move(text); }
@@ -89,10 +97,9 @@ class Expr {
 
   std::string text_;
   std::vector<Node> nodes_;  ///< operands stand before their operators
-  std::vector<uint32_t> slots_;
   unsigned settle_ = 0;
-  Bits result_;            ///< of the last node
-  bool computed_ = false;  ///< more than a name or a number
+  Bits result_;  ///< of the last node
+  bool computed_ = false, signal_ = false;
 };
 
 /// The names in an expression and where they begin; throws InputError for characters that belong to no expression.

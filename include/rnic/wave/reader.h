@@ -26,6 +26,84 @@ class Visitor {
   virtual void on_change(uint32_t id, uint64_t time, const char* bits, uint32_t width) = 0;
 };
 
+/// Changes of some signals over a stretch of time, sorted by signal. A step is a time at which one of them changes; all
+/// changes of a step are in the same stretch.
+class Stretch {
+ public:
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  /// Of one signal: number of the step, v words, x words, and so on (see Bits), and behind the end kNever.
+  class Column {
+   public:
+    uint32_t words() const { return static_cast<uint32_t>(stride_ / 2); }
+    size_t stride() const { return stride_; }
+    const uint64_t* begin() const { return data_.get() + stride_; }
+    const uint64_t* end() const { return end_; }
+
+   private:
+    friend class Stretch;
+    size_t stride_ = 0;
+    std::unique_ptr<uint64_t[]> data_;            ///< in front stands an entry without a change, whose step is kNever
+    uint64_t *end_ = nullptr, *limit_ = nullptr;  ///< limit: the last place for an entry
+  };
+
+  const std::vector<uint64_t>& times() const { return times_; }
+  /// In the order of the ids that were asked for.
+  const std::vector<Column>& columns() const { return columns_; }
+  bool unknown() const { return unknown_ != 0; }  ///< some value has an x or z
+
+  // ---- For readers
+  void start(const std::vector<uint32_t>& widths);
+  void clear();
+  bool full() const { return words_ >= kWords || times_.size() >= kWords; }
+  /// The number of the step at this time, which is the latest one or later.
+  uint64_t step(uint64_t time) {
+    if (times_.empty() || times_.back() != time) times_.push_back(time);
+    return times_.size() - 1;
+  }
+  /// Room for v and x of a change. A second one at the same step takes the place of the first.
+  uint64_t* put(uint32_t column, uint64_t step) {
+    Column& c = columns_[column];
+    uint64_t* p = c.end_ - c.stride_;
+    if (*p != step) {
+      if (c.end_ >= c.limit_) grow(c);
+      p = c.end_;
+      *p = step;
+      c.end_ = p + c.stride_;
+      *c.end_ = kNever;
+      words_ += c.stride_;
+    }
+    return p + 1;
+  }
+  void note_unknown(uint64_t x) { unknown_ |= x; }
+  size_t size() const { return words_; }
+  /// Takes back this step and all behind it.
+  void cut(uint64_t step);
+  static constexpr size_t kWords = size_t{1} << 15;  ///< of a full one: more than that, and caches no longer hold it
+
+ private:
+  static void grow(Column& c);
+
+  std::vector<uint64_t> times_;
+  std::vector<Column> columns_;
+  size_t words_ = 0;
+  uint64_t unknown_ = 0;
+};
+
+/// Where a wave can be taken up again.
+struct Mark {
+  uint64_t time = 0;      ///< from here on
+  uint64_t position = 0;  ///< in the file
+};
+
+/// Takes stretches.
+class StretchVisitor {
+ public:
+  virtual ~StretchVisitor() = default;
+  /// `next`: where the rest begins. False ends the reading.
+  virtual bool on_stretch(const Stretch& stretch, const Mark& next) = 0;
+};
+
 class Reader {
  public:
   /// Opens an FST or VCD file, told apart by content. Throws InputError for what is neither, or is cut off.
@@ -49,6 +127,11 @@ class Reader {
   /// damaged.
   virtual uint64_t read(const std::vector<uint32_t>& ids, uint64_t from, uint64_t to, Visitor& visitor) = 0;
   uint64_t read(const std::vector<uint32_t>& ids, Visitor& visitor) { return read(ids, 0, ~uint64_t{0}, visitor); }
+
+  /// All changes of the signals `ids`, each once in the list, from `from` on: the beginning, or what a visitor of this
+  /// reader was given. Values that hold at a mark may come again, at a step before it. Returns the time of the file's
+  /// end.
+  virtual uint64_t read_stretches(const std::vector<uint32_t>& ids, const Mark& from, StretchVisitor& visitor) = 0;
 
  protected:
   explicit Reader(std::string path, const char* format) : path_(std::move(path)), format_(format) {}

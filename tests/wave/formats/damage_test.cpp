@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <random>
 
@@ -45,20 +46,52 @@ struct Strict : wave::Visitor {
   uint64_t last = 0;
 };
 
+struct StrictStretches : wave::StretchVisitor {
+  bool on_stretch(const wave::Stretch& s, const wave::Mark&) override {
+    EXPECT_FALSE(s.times().empty());
+    for (const uint64_t time : s.times()) {
+      EXPECT_GE(time, last);
+      last = time;
+    }
+    for (const auto& c : s.columns()) {
+      uint64_t step = 0;
+      for (const uint64_t* p = c.begin(); p != c.end(); p += c.stride()) {
+        EXPECT_TRUE(p == c.begin() || *p > step);
+        step = *p;
+        EXPECT_LT(step, s.times().size());
+      }
+    }
+    return !testing::Test::HasFailure();
+  }
+  uint64_t last = 0;
+};
+
 /// The error of reading all of it; empty without.
 std::string read_all(const std::string& path) {
-  try {
-    const auto r = Reader::open(path);
-    Strict visitor(*r);
-    std::vector<uint32_t> ids;
-    for (const auto& s : r->signals()) ids.push_back(s.id);
-    r->read(ids, visitor);
-    r->read(ids, visitor.last / 2, visitor.last, *std::make_unique<Strict>(*r));
-  } catch (const InputError& e) {
-    EXPECT_THAT(e.what(), HasSubstr(path));
-    return e.what();
-  }
-  return "";
+  const auto error_of = [&](const std::function<void(Reader&, const std::vector<uint32_t>&)>& read) -> std::string {
+    try {
+      const auto r = Reader::open(path);
+      std::vector<uint32_t> ids;
+      for (const auto& s : r->signals()) ids.push_back(s.id);
+      std::sort(ids.begin(), ids.end());
+      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+      read(*r, ids);
+    } catch (const InputError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(path));
+      return e.what();
+    }
+    return "";
+  };
+  const std::string error = error_of([](Reader& r, const std::vector<uint32_t>& ids) {
+    Strict visitor(r);
+    r.read(ids, visitor);
+    r.read(ids, visitor.last / 2, visitor.last, *std::make_unique<Strict>(r));
+  });
+  EXPECT_EQ(error, error_of([](Reader& r, const std::vector<uint32_t>& ids) {
+              StrictStretches visitor;
+              r.read_stretches(ids, {}, visitor);
+            }));
+  return error;
 }
 
 /// One file after the other under the same name.

@@ -121,6 +121,24 @@ TEST(FstFormatTest, PartOfTheSignals) {
   }
 }
 
+// A signal that changes more than once at one time goes on changing, and its last value holds.
+TEST(FstFormatTest, TwiceAtOneTime) {
+  const TempFile f("a.fst", "");
+  void* w = fstWriterCreate(f.path().c_str(), 1);
+  const auto bit = fstWriterCreateVar(w, FST_VT_VCD_WIRE, FST_VD_IMPLICIT, 1, "bit", 0);
+  const auto bus = fstWriterCreateVar(w, FST_VT_VCD_WIRE, FST_VD_IMPLICIT, 4, "bus", 0);
+  for (uint64_t t = 0; t < 10; ++t) {
+    fstWriterEmitTimeChange(w, 5 * t);
+    for (const char* v : {"1", "0", t % 2 != 0 ? "1" : "0"}) fstWriterEmitValueChange(w, bit, v);
+    for (const char* v : {"1010", t % 2 != 0 ? "0001" : "0110"}) fstWriterEmitValueChange(w, bus, v);
+  }
+  fstWriterClose(w);
+  const History h = by_ours(f.path(), 0, ~uint64_t{0});
+  EXPECT_EQ(h, by_fstapi(f.path(), 0, ~uint64_t{0}));
+  EXPECT_EQ(h.at(bit).size(), 10u);
+  EXPECT_EQ(h.at(bus).at(45), "0001");
+}
+
 // A process that was killed leaves blocks and a file with the names; without that file its wave is cut off.
 TEST(FstFormatTest, KilledWriter) {
   const TempFile open("a.fst", ""), killed("b.fst", "");

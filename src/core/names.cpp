@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "names.h"
+#include "rnic/core/names.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <utility>
 
-namespace rnic::wave::detail {
+namespace rnic {
 namespace {
 
 /// A star or a run of other characters.
@@ -99,6 +99,18 @@ bool glob(const std::string& pattern, const std::string& text, std::vector<std::
   return true;
 }
 
+bool fits(const std::string& pattern, const std::string& name) {
+  const bool anywhere = pattern.find('.') == std::string::npos;
+  size_t from = 0;
+  for (;;) {
+    const size_t dot = name.find('.', from);
+    const size_t end = dot == std::string::npos ? name.size() : dot;
+    if (glob(pattern, anywhere ? name.substr(from, end - from) : name.substr(0, end))) return true;
+    if (dot == std::string::npos) return false;
+    from = dot + 1;
+  }
+}
+
 bool is_glob(const std::string& s) { return s.find_first_of("*?") != std::string::npos; }
 
 std::optional<std::string> filled(const std::string& pattern, const std::vector<std::string>& captures) {
@@ -133,4 +145,4 @@ std::vector<std::string> nearest(const std::string& name, const std::vector<std:
   return out;
 }
 
-}  // namespace rnic::wave::detail
+}  // namespace rnic
