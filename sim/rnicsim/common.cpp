@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "rnic/core/text.h"
 #include "table.h"
@@ -73,7 +74,7 @@ std::string wave_path(const std::string& dir, unsigned node) {
 /// Files that an earlier run left there: beside those of this run they would pass for its own.
 void remove_outputs(const std::string& dir) {
   std::error_code ec;
-  for (const char* name : {"result.json", "capture.pcapng", "tlp.log", "report.html"})
+  for (const char* name : {"result.json", "capture.pcapng", "tlp.log", "report.html", "sensitivity.html"})
     fs::remove(fs::path(dir) / name, ec);
   for (unsigned n = 0; n < 16; ++n) {
     for (const char* kind : {".fst", ".gtkw", ".sucl"})
@@ -90,6 +91,49 @@ std::string rerun_line() {
   std::string line;
   for (const auto& a : g_arguments) line += (line.empty() ? "" : " ") + quoted(a);
   return line;
+}
+
+std::string resume_line(const std::string& subcommand) {
+  // Behind the subcommand's name: what stands at the end may be another command's.
+  std::string line;
+  bool placed = false;
+  for (const auto& a : g_arguments) {
+    if (a == "--resume" || a == "--fresh") continue;
+    line += (line.empty() ? "" : " ") + quoted(a);
+    if (!placed && a == subcommand) line += " --resume";
+    placed = placed || a == subcommand;
+  }
+  return line;
+}
+
+regress::Shard parse_shard(const std::string& text) {
+  regress::Shard s;
+  if (text.empty()) return s;
+  const size_t slash = text.find('/');
+  uint64_t index = 0, count = 0;
+  try {
+    index = parse_u64(text.substr(0, slash), "");
+    count = slash == std::string::npos ? 0 : parse_u64(text.substr(slash + 1), "");
+  } catch (const InputError&) {
+    count = 0;
+  }
+  if (count < 1 || count > 100000 || index < 1 || index > count) {
+    throw InputError("", 0, "--shard",
+                     fmt::format("'{}' is no shard; write I/N with I from 1 to N, for example 2/4", text));
+  }
+  s.index = static_cast<unsigned>(index);
+  s.count = static_cast<unsigned>(count);
+  return s;
+}
+
+regress::RunnerOptions runner_options(unsigned jobs, const regress::Shard& shard) {
+  regress::RunnerOptions o;
+  o.jobs = jobs != 0 ? jobs : std::max(1u, std::thread::hardware_concurrency());
+  o.shard = shard;
+  o.program = g_arguments[0];
+  o.quiet = spdlog::get_level() > spdlog::level::info;
+  o.terminal = isatty(STDERR_FILENO) != 0;
+  return o;
 }
 
 void add_profile_options(CLI::App& app, Common& c) {
@@ -322,6 +366,7 @@ void Session::finish(Exit status, const nlohmann::json& result, const Outputs& o
     in.tables = out.tables;
     in.latencies_ns = out.latencies_ns;
     in.result = result;
+    in.sections = out.sections;
     write_report((dir / "report.html").string(), in);
     if (trace_.mode == TraceWindow::kWhole || trace_.mode == TraceWindow::kWindow) {
       for (unsigned n = 0; n < nodes_; ++n) write_viewer_files(wave_path(common_.out, n));

@@ -16,6 +16,7 @@
 #include "rnic/observe/recorder.h"
 #include "rnic/observe/run_directory.h"
 #include "rnic/profile/profile.h"
+#include "rnic/regress/runner.h"
 #include "rnic/system/system.h"
 
 namespace rnic::cli {
@@ -33,6 +34,12 @@ void set_command_line(int argc, char** argv);
 const std::vector<std::string>& arguments();
 /// The line that runs this again. Runs are deterministic, and the seed's default is fixed.
 std::string rerun_line();
+/// The line that goes on where a regression or a sweep was stopped.
+std::string resume_line(const std::string& subcommand);
+/// "2/4"; empty: everything. Throws InputError.
+regress::Shard parse_shard(const std::string& text);
+/// `jobs` 0: one a core.
+regress::RunnerOptions runner_options(unsigned jobs, const regress::Shard& shard);
 
 struct Common {
   std::string profile = "seed-400g";
@@ -111,6 +118,7 @@ class Session {
     const Recorder* recorder = nullptr;
     std::vector<StageTable> tables;
     std::vector<std::pair<std::string, std::vector<double>>> latencies_ns;
+    std::vector<std::pair<std::string, std::string>> sections;  ///< of the report: heading and HTML
   };
   /// Writes the run directory (if asked for) and JSON on stdout (if asked for); for last:N after a failure, runs again
   /// with the window. Prints the line that runs it again when `status` is not kGood.
@@ -155,6 +163,7 @@ inline CLI::Validator quiet_check(CLI::Validator v) { return v.description(""); 
 
 // Subcommands; each returns the exit status through `status`.
 void add_stages(CLI::App& app, int& status);
+void add_perf(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_profile(CLI::App& app, int& status);
 void add_regs(CLI::App& app, int& status);
@@ -162,5 +171,7 @@ void add_version(CLI::App& app, int& status);
 void add_wavecheck(CLI::App& app, int& status);
 void add_wavediff(CLI::App& app, int& status);
 void add_regress(CLI::App& app, int& status);
+void add_sweep(CLI::App& app, int& status);
+void add_compare(CLI::App& app, int& status);
 
 }  // namespace rnic::cli

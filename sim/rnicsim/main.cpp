@@ -22,8 +22,12 @@ constexpr const char* kFooter = R"(Examples:
   rnicsim stages --vs gen5-measured               two profiles side by side
   rnicsim run sim/scenarios/two_queues.toml       a scenario with its checks
   rnicsim run --nccl-log nccl.log                 what a rank's NIC sends for each collective of a log
+  rnicsim perf write_bw -s 64 -q 16 --prepost     message rate, use of each resource, what bounds it
   rnicsim profile diff seed-400g gen4-200g        keys that differ
   rnicsim regress sim/plans/ci.toml --list        what a regression would run
+  rnicsim sweep --set gpu.read_latency=80:120:10 --option size=64,4096 -- stages
+                                                  a table and a plot over a grid
+  rnicsim compare out/before out/after            what differs, and which stage did it
   rnicsim regs --bar 2 'tx_*'                     registers by name
 
 Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
@@ -63,6 +67,7 @@ int run(int argc, char** argv) {
   });
   int status = kGood;
   add_stages(app, status);
+  add_perf(app, status);
   add_run(app, status);
   add_profile(app, status);
   add_regs(app, status);
@@ -70,6 +75,8 @@ int run(int argc, char** argv) {
   add_wavecheck(app, status);
   add_wavediff(app, status);
   add_regress(app, status);
+  add_sweep(app, status);
+  add_compare(app, status);
   app.set_version_flag("--version", build_info().version);
   try {
     // Named here, since CLI11 would only say that a subcommand is missing.

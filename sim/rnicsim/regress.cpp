@@ -32,26 +32,6 @@ struct Options {
   bool write_baseline = false, no_record = false;
 };
 
-regress::Shard parse_shard(const std::string& text) {
-  regress::Shard s;
-  if (text.empty()) return s;
-  const size_t slash = text.find('/');
-  uint64_t index = 0, count = 0;
-  try {
-    index = parse_u64(text.substr(0, slash), "");
-    count = slash == std::string::npos ? 0 : parse_u64(text.substr(slash + 1), "");
-  } catch (const InputError&) {
-    count = 0;
-  }
-  if (count < 1 || count > 100000 || index < 1 || index > count) {
-    throw InputError("", 0, "--shard",
-                     fmt::format("'{}' is no shard; write I/N with I from 1 to N, for example 2/4", text));
-  }
-  s.index = static_cast<unsigned>(index);
-  s.count = static_cast<unsigned>(count);
-  return s;
-}
-
 /// Adds this regression's summary to those that later ones are compared with.
 void record(const Options& o, const regress::Summary& s, const std::string& json) {
   if (o.history.empty() || o.no_record || s.not_run != 0 || s.shard.count != 1) return;
@@ -141,13 +121,8 @@ int run(Options o) {
     return kGood;
   }
   using Mode = regress::Journal::Mode;
-  regress::RunnerOptions ro;
-  ro.jobs = o.jobs != 0 ? o.jobs : plan.jobs != 0 ? plan.jobs : std::max(1u, std::thread::hardware_concurrency());
+  auto ro = runner_options(o.jobs != 0 ? o.jobs : plan.jobs, shard);
   ro.max_failures = o.fail_fast ? 1 : o.max_failures;
-  ro.shard = shard;
-  ro.program = arguments()[0];
-  ro.quiet = spdlog::get_level() > spdlog::level::info;
-  ro.terminal = isatty(STDERR_FILENO) != 0;
   regress::Journal journal(o.out, plan, shard, o.resume ? Mode::kResume : o.fresh ? Mode::kFresh : Mode::kNew);
   const auto runs = regress::runs_of(plan, shard).size();
   if (journal.other_program() && !journal.results().empty())
@@ -167,12 +142,9 @@ int run(Options o) {
     }
     return status;
   }
-  auto again = rerun_line();
-  if (!o.resume) again += " --resume";
-  const size_t at = again.find(" --fresh");
-  if (at != std::string::npos) again.erase(at, 8);
   spdlog::warn("{}; to go on: {}",
-               end == regress::End::kInterrupted ? "interrupted" : "stopped after the failures allowed", again);
+               end == regress::End::kInterrupted ? "interrupted" : "stopped after the failures allowed",
+               resume_line("regress"));
   return end == regress::End::kInterrupted ? kInterrupted : kCheckFailed;
 }
 

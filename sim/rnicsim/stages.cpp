@@ -11,6 +11,7 @@
 #include <random>
 
 #include "common.h"
+#include "sensitivity.h"
 #include "table.h"
 
 namespace rnic::cli {
@@ -31,6 +32,7 @@ struct Options {
   std::string phase;  ///< empty: as it comes
   std::string vs;
   bool check = false;
+  SensitivityOptions sensitivity;
 };
 
 const std::map<std::string, WrOpcode> kOps{{"write", WrOpcode::kRdmaWrite},
@@ -458,6 +460,8 @@ int run(const Options& o) {
       std::fflush(stdout);
     }
   }
+  if (o.sensitivity.wanted && status == kGood)
+    status = run_sensitivity(o.sensitivity, o.common, profile, "table.doorbell_to_last_bit_ns", result);
   if (!report_checks(checks) && status == kGood) status = kCheckFailed;
   session.finish(status, result, out);
   return status;
@@ -501,6 +505,7 @@ void add_stages(CLI::App& app, int& status) {
       ->type_name("PS|random")
       ->group(message);
   sub->add_option("--vs", o.vs, "A second profile, shown beside the first")->type_name("NAME|FILE")->group("Profile");
+  add_sensitivity_options(*sub, o.sensitivity);
   sub->add_flag("--check", o.check, "Exit with 1 when a stage breaks its budget or F5's window")->group("Run");
   sub->footer(
       "T0 is the instant at which the doorbell's TLP has arrived at the NIC's PCIe pins. Shares: RTL = whole clock "
@@ -514,6 +519,7 @@ void add_stages(CLI::App& app, int& status) {
       "  rnicsim stages --mem host --size 4096 --set host.read_latency=120\n"
       "  rnicsim stages --repeat 1000 --phase random --seed 7\n"
       "  rnicsim stages --vs gen5-measured\n"
+      "  rnicsim stages --size 4096 --sensitivity -o out/sensitivity\n"
       "  rnicsim stages -o out/run --trace 0:3000");
   sub->callback([&status] { status = run(o); });
 }

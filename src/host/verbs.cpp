@@ -153,12 +153,12 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
       rcb_(static_cast<unsigned>(profile.integer("pcie.rcb"))),
       next_ring_(DmFreeBase) {
   hub_.on_host_write_op([this](uint64_t addr, unsigned, const rtl::op_t& op) {
-    for (const auto& cq : cqs_) {
-      if (addr < cq->ring || addr - cq->ring >= uint64_t{64} << cq->log_size) continue;
-      observers_.event({EventKind::kCqeVisible, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
-      break;
-    }
-    host_written_.notify(sc_core::SC_ZERO_TIME);
+    auto it = by_ring_.upper_bound(addr);
+    if (it == by_ring_.begin()) return;
+    Cq& cq = *(--it)->second;
+    if (addr - cq.ring >= uint64_t{64} << cq.log_size) return;
+    observers_.event({EventKind::kCqeVisible, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
+    cq.written.notify(sc_core::SC_ZERO_TIME);
   });
 }
 
@@ -272,6 +272,7 @@ Cq* Context::create_cq(unsigned log_size) {
   const auto words = c.pack();
   write_block(CqcBase + uint64_t{cq->cqn} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
   command(CmdCqModify, cq->cqn);
+  by_ring_[cq->ring] = cq.get();
   cqs_.push_back(std::move(cq));
   return cqs_.back().get();
 }
@@ -458,9 +459,9 @@ std::optional<WorkCompletion> Context::wait_cq(Cq* cq, const Time& timeout) {
     if (auto wc = poll_cq(cq)) return wc;
     const Time waited = sc_core::sc_time_stamp() - start;
     if (forever) {
-      sc_core::wait(host_written_);
+      sc_core::wait(cq->written);
     } else if (waited < timeout) {
-      sc_core::wait(timeout - waited, host_written_);
+      sc_core::wait(timeout - waited, cq->written);
     } else {
       return std::nullopt;
     }

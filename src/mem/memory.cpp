@@ -17,6 +17,16 @@ uint64_t mix(uint64_t x) {
 
 uint64_t word(uint64_t index, uint64_t seed) { return mix(index ^ mix(seed)); }
 
+/// n bytes of the background from addr on, a word at a time.
+void pattern(uint64_t addr, uint8_t* out, uint64_t n, uint64_t seed) {
+  while (n != 0) {
+    uint64_t w = word(addr >> 3, seed) >> (8 * (addr & 7));
+    const uint64_t here = std::min(n, 8 - (addr & 7));
+    for (uint64_t i = 0; i < here; ++i, w >>= 8) out[i] = static_cast<uint8_t>(w);
+    addr += here, out += here, n -= here;
+  }
+}
+
 }  // namespace
 
 uint8_t pattern_byte(uint64_t addr, uint64_t seed) {
@@ -24,14 +34,10 @@ uint8_t pattern_byte(uint64_t addr, uint64_t seed) {
 }
 
 void Memory::background(uint64_t page, uint8_t* out) const {
-  if (!has_background_) {
+  if (has_background_)
+    pattern(page * kPage, out, kPage, background_);
+  else
     std::memset(out, 0, kPage);
-    return;
-  }
-  for (uint64_t i = 0; i < kPage / 8; ++i) {
-    const uint64_t w = word(page * (kPage / 8) + i, background_);
-    for (unsigned b = 0; b < 8; ++b) out[8 * i + b] = static_cast<uint8_t>(w >> (8 * b));
-  }
 }
 
 bool Memory::read(uint64_t addr, uint8_t* out, uint64_t len) const {
@@ -43,7 +49,7 @@ bool Memory::read(uint64_t addr, uint8_t* out, uint64_t len) const {
     if (it != pages_.end()) {
       std::memcpy(out, it->second.get() + offset, n);
     } else if (has_background_) {
-      for (uint64_t i = 0; i < n; ++i) out[i] = pattern_byte(addr + i, background_);
+      pattern(addr, out, n, background_);
     } else {
       std::memset(out, 0, n);
     }

@@ -321,9 +321,13 @@ struct Nic::Impl : public BarClient, public Observer {
       if (top->db_valid_i ? top->db_ready_o : top->cmd_ready_o) {
         mmio.pop_front();
         mmio_shown = false;
+        ++used.doorbells;
+      } else {
+        ++used.doorbell_wait;
       }
     }
     if (rx_shown && top->tlp_rx_ready_o) {
+      ++used.tlp_rx_beats;
       tlp_rx.pop_front();
       rx_shown = false;
     }
@@ -336,9 +340,15 @@ struct Nic::Impl : public BarClient, public Observer {
       observers.error({options.id, t, e});
     }
     if (top->dm_req_valid_o) device_memory_request(t);
-    if (top->tlp_tx_valid_o && top->tlp_tx_ready_i) tlp_beat(t);
+    if (top->tlp_tx_valid_o) {
+      ++(top->tlp_tx_ready_i ? used.tlp_tx_beats : used.tlp_tx_wait);
+      if (top->tlp_tx_ready_i) tlp_beat(t);
+    }
     for (unsigned p = 0; p < kPorts; ++p) {
-      if ((top->mac_tx_valid_o >> p & 1) && (top->mac_tx_ready_i >> p & 1)) {
+      if ((top->mac_tx_valid_o >> p & 1) == 0) continue;
+      const bool ready = top->mac_tx_ready_i >> p & 1;
+      ++(ready ? used.mac_beats : used.mac_wait);
+      if (ready) {
         macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth), from_ps(t));
       }
     }
@@ -346,6 +356,7 @@ struct Nic::Impl : public BarClient, public Observer {
 
   void device_memory_request(uint64_t t) {
     const auto r = rtl::sample<rtl::dm_req_t>(top->dm_req_o);
+    ++used.dm_requests;
     auto* bytes = reinterpret_cast<const uint8_t*>(r.data.data());
     if (r.write) {
       for (unsigned i = 0; i < 64; ++i) {
@@ -353,7 +364,7 @@ struct Nic::Impl : public BarClient, public Observer {
       }
       return;
     }
-    observers.event({EventKind::kDmReq, t, 0, {}, options.id, 0});
+    observers.event({EventKind::kDmReq, t, 0, {}, options.id, 0, static_cast<uint32_t>(r.addr)});
     observers.event({EventKind::kDmRsp, t + dm_latency, 0, {}, options.id, 0});
     for (unsigned b = 0; b < (r.two ? 2u : 1u); ++b) {
       rtl::dm_rsp_t rsp;
@@ -512,6 +523,7 @@ struct Nic::Impl : public BarClient, public Observer {
   std::vector<DelayQueue*> queues;  ///< of this node's models
   bool sleeping = false, stopped = false;
   uint64_t next_edge = 0, clocked = 0;
+  NicUsage used;
 
   rtl::ext_probe_t ext;
   uint64_t ext_ps = kNever;
@@ -561,6 +573,7 @@ BarDecoder& Nic::bars() { return impl_->bars; }
 Memory& Nic::device_memory() { return impl_->devmem; }
 net::Mac& Nic::mac(unsigned port) { return *impl_->macs.at(port); }
 uint64_t Nic::clocked_cycles() const { return impl_->clocked; }
+const NicUsage& Nic::usage() const { return impl_->used; }
 uint64_t Nic::cycle_at(uint64_t ps) const {
   return ps < impl_->options.phase_ps ? 0 : (ps - impl_->options.phase_ps) / impl_->period;
 }

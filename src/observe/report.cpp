@@ -14,6 +14,7 @@
 
 #include "order.h"
 #include "rnic/core/error.h"
+#include "rnic/core/text.h"
 #include "rnic/observe/run_directory.h"
 #include "rnic/regs/regs.h"
 
@@ -103,16 +104,6 @@ std::string esc(const std::string& s) {
     }
   }
   return out;
-}
-
-/// A number without trailing zeros.
-std::string trim(double v, int digits = 3) {
-  std::string s = fmt::format("{:.{}f}", v, digits);
-  if (s.find('.') != std::string::npos) {
-    while (s.back() == '0') s.pop_back();
-    if (s.back() == '.') s.pop_back();
-  }
-  return s == "-0" ? "0" : s;
 }
 
 double ns(uint64_t ps) { return static_cast<double>(ps) / 1000; }
@@ -746,6 +737,8 @@ void write_report(const std::string& path, const ReportInput& in) {
       "<body><main>\n",
       esc(in.title), kStyle);
   s += head(in);
+
+  for (const auto& [heading, html] : in.sections) s += fmt::format("<h2>{}</h2>\n{}", esc(heading), html);
 
   std::set<std::string> used;
   if (!in.tables.empty()) {

@@ -4,15 +4,9 @@
 #include "rnic/observe/run_directory.h"
 
 namespace rnic {
-namespace {
-
-constexpr int kSchemaVersion = 1;  ///< of result.json; see docs/outputs.md
-
-}  // namespace
-
 nlohmann::json result_header(const std::string& command, const Profile& p, uint64_t seed) {
   const BuildInfo b = build_info();
-  return {{"schema_version", kSchemaVersion},
+  return {{"schema_version", kResultSchemaVersion},
           {"command", command},
           {"seed", seed},
           {"profile", {{"name", p.name()}, {"description", p.description()}}},

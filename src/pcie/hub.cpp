@@ -78,12 +78,57 @@ Serializer link_serializer(unsigned generation, unsigned lanes) {
 struct Hub::Impl {
   enum Port : unsigned { kNic, kHost, kGpu };  // kHost: CPU and host memory
 
+  /// One direction of a link, with what went over it.
+  struct Link {
+    Serializer line;
+    uint64_t tlps = 0, bytes = 0;
+    Serializer::Slot send(uint64_t now_ps, uint64_t n) {
+      ++tlps;
+      bytes += n;
+      return line.send(now_ps, n);
+    }
+    Usage::Link usage(uint64_t now_ps) const { return {tlps, bytes, line.busy_for_ps(now_ps)}; }
+  };
+
+  /// Credits of one type that are away. What a request takes is known to come back at its arrival.
+  struct Pool {
+    unsigned limit;    ///< 0: infinite
+    unsigned largest;  ///< that one request can need
+    unsigned away = 0, most = 0;
+    uint64_t held_ps = 0, none_ps = 0, none_since_ps = 0;
+    std::deque<std::pair<uint64_t, unsigned>> coming;  ///< back at, how many
+    bool none() const { return limit != 0 && away + largest > limit; }
+    void take(unsigned n, uint64_t from_ps, uint64_t to_ps) {
+      if (n == 0) return;
+      settle(from_ps);
+      const bool before = none();
+      away += n;
+      most = std::max(most, away);
+      held_ps += n * (to_ps - from_ps);
+      coming.emplace_back(to_ps, n);
+      if (!before && none()) none_since_ps = from_ps;
+    }
+    /// What came back before `ps`: the clock may be ahead of the kernel, so its time is given.
+    void settle(uint64_t ps) {
+      while (!coming.empty() && coming.front().first < ps) {
+        const bool before = none();
+        away -= coming.front().second;
+        if (before && !none()) none_ps += coming.front().first - none_since_ps;
+        coming.pop_front();
+      }
+    }
+    Usage::Credits usage(uint64_t now_ps) {
+      settle(now_ps);
+      return {limit, held_ps, none_ps + (none() && now_ps > none_since_ps ? now_ps - none_since_ps : 0), most};
+    }
+  };
+
   Impl(Hub& hub, const Profile& p, Observers& observers, unsigned nic_id)
       : hub_(hub),
         observers_(observers),
         nic_id_(nic_id),
         later_("later"),
-        nic_up_(link_serializer(p.integer("pcie.generation"), p.integer("pcie.lanes"))),
+        nic_up_{link_serializer(p.integer("pcie.generation"), p.integer("pcie.lanes"))},
         nic_down_(nic_up_),
         gpu_up_(nic_up_),
         gpu_down_(nic_up_),
@@ -100,7 +145,10 @@ struct Hub::Impl {
         rcb_(p.integer("pcie.rcb")),
         ph_(p.integer("pcie.ph_credits")),
         pd_(p.integer("pcie.pd_credits")),
-        nph_(p.integer("pcie.nph_credits")) {
+        nph_(p.integer("pcie.nph_credits")),
+        ph_pool_{pd_ == 0 ? 0 : ph_, 1},
+        pd_pool_{ph_ == 0 ? 0 : pd_, static_cast<unsigned>(mps_ / 16)},
+        nph_pool_{nph_, 1} {
     for (auto& c : cpu_) {
       for (unsigned tag = 0; tag < kHubTags; ++tag) c.free.push_back(tag);
     }
@@ -112,7 +160,7 @@ struct Hub::Impl {
   // ---- Links ----
   /// Sends over a link that starts at the end of `latency` from now; fn runs when the last byte has arrived.
   template <class Fn>
-  void cross(Serializer& link, const Time& flight, uint64_t bytes, Fn fn) {
+  void cross(Link& link, const Time& flight, uint64_t bytes, Fn fn) {
     const auto slot = link.send(now_ps(), bytes);
     later_.at(from_ps(slot.end_ps) + flight, std::move(fn), kModel);
   }
@@ -190,6 +238,7 @@ struct Hub::Impl {
       }
     } else if (t.is_mem_write()) {
       if (dst == kHost) {
+        if (src == kNic) ++host_writes_, host_write_bytes_ += t.data.size();
         host_visible_ = DelayQueue::now() + host_write_;
         later_.at(host_visible_, [this, t = std::move(t)] { write(hub_.host_, kHostBase, t, true); });
       } else {
@@ -230,6 +279,12 @@ struct Hub::Impl {
     if (observed) event(EventKind::kMemRdStart, t.op);
     Time done = DelayQueue::now() + (host ? host_read_ : gpu_read_);
     if (host) done = std::max(done, host_visible_);  // a read pushes the writes before it
+    if (observed) {
+      Usage::Reads& used = host ? host_reads_ : gpu_reads_;
+      ++used.count;
+      used.bytes += byte_count(t);
+      used.held_ps += to_ps(done) - now_ps();
+    }
     later_.at(
         done,
         [this, src, dst, base, inside, observed, &memory, t = std::move(t)] {
@@ -378,6 +433,13 @@ struct Hub::Impl {
     prune();
     sent_.push_back({edge_ps, slot.start_ps, to_ps(arrive), posted,
                      posted ? static_cast<unsigned>((t.data.size() + 15) / 16) : 0, t.is_mem_read()});
+    const Sent& s = sent_.back();
+    if (posted) {
+      ph_pool_.take(s.ph, edge_ps, s.arrive_ps);
+      pd_pool_.take(s.pd, edge_ps, s.arrive_ps);
+    } else {
+      nph_pool_.take(s.nph, edge_ps, s.arrive_ps);
+    }
     enter(kNic, std::move(t), arrive);
   }
 
@@ -420,10 +482,13 @@ struct Hub::Impl {
   Observers& observers_;
   const unsigned nic_id_;
   DelayQueue later_;
-  Serializer nic_up_, nic_down_, gpu_up_, gpu_down_;
+  Link nic_up_, nic_down_, gpu_up_, gpu_down_;
   const Time nic_link_, gpu_link_, peer_, root_, host_read_, host_write_, host_mmio_, gpu_read_, gpu_mmio_;
   const uint64_t mps_, rcb_;
   const unsigned ph_, pd_, nph_;
+  mutable Pool ph_pool_, pd_pool_, nph_pool_;
+  Usage::Reads host_reads_, gpu_reads_;
+  uint64_t host_writes_ = 0, host_write_bytes_ = 0;
   Time host_visible_;         ///< when the latest write to host memory so far is visible
   std::array<Loads, 2> cpu_;  ///< of the CPU, of the GPU
   Counters counters_;
@@ -445,6 +510,20 @@ void Hub::from_nic(Tlp tlp, const Time& edge) { impl_->from_nic(std::move(tlp), 
 bool Hub::nic_tx_ready(const Time& edge) const { return impl_->nic_tx_ready(to_ps(edge)); }
 rtl::pcie_fc_t Hub::nic_credits(const Time& edge) const { return impl_->nic_credits(to_ps(edge)); }
 const Hub::Counters& Hub::counters() const { return impl_->counters_; }
+Hub::Usage Hub::usage(uint64_t now_ps) const {
+  const Impl& i = *impl_;
+  return {i.nic_up_.usage(now_ps),
+          i.nic_down_.usage(now_ps),
+          i.gpu_up_.usage(now_ps),
+          i.gpu_down_.usage(now_ps),
+          i.ph_pool_.usage(now_ps),
+          i.pd_pool_.usage(now_ps),
+          i.nph_pool_.usage(now_ps),
+          i.host_reads_,
+          i.gpu_reads_,
+          i.host_writes_,
+          i.host_write_bytes_};
+}
 bool Hub::idle() const { return impl_->later_.empty(); }
 
 void Hub::mmio_write(Initiator who, uint64_t addr, const uint8_t* bytes, unsigned len, const rtl::op_t& op) {

@@ -535,6 +535,56 @@ TEST(PcieHubTest, TwoHubsAreIndependent) {
 }
 
 // An MMIO access that no single TLP can carry is refused by name.
+TEST(PcieHubTest, UsageIsWhatWentOver) {
+  Node n;
+  run(1000);
+  for (unsigned i = 0; i < 4; ++i) n.hub->from_nic(make_mem_read(kGpuBase + 64 * i, 64, kNicId, i));
+  const auto sending = n.hub->usage(1000 + wire(24));
+  EXPECT_EQ(sending.nic_up.tlps, 4u);
+  EXPECT_EQ(sending.nic_up.bytes, 4 * 24u);
+  EXPECT_EQ(sending.nic_up.busy_ps, wire(24));  // the others are still to come
+  run(1'000'000);
+  const auto u = n.hub->usage(now());
+  EXPECT_EQ(u.nic_up.busy_ps, wire(96));
+  EXPECT_EQ(u.gpu_down.bytes, 4 * 24u);
+  EXPECT_EQ(u.gpu_up.bytes, 4 * 84u);
+  EXPECT_EQ(u.nic_down.bytes, 4 * 84u);
+  EXPECT_EQ(u.gpu.count, 4u);
+  EXPECT_EQ(u.gpu.bytes, 256u);
+  EXPECT_EQ(u.gpu.held_ps, 4 * 75'000u);
+  EXPECT_EQ(u.host.count, 0u);
+  EXPECT_EQ(u.nph.most, 4u);
+  EXPECT_EQ(u.nph.limit, 64u);
+  EXPECT_EQ(u.ph.most, 0u);
+}
+
+// Time without credits: from the request that took the last one to the arrival that gives it back.
+TEST(PcieHubTest, UsageTellsTimeWithoutCredits) {
+  Node n({"pcie.nph_credits=2"});
+  run(1000);
+  n.hub->from_nic(make_mem_read(kGpuBase, 64, kNicId, 0));
+  EXPECT_EQ(n.hub->usage(now()).nph.none_ps, 0u);
+  run(500);
+  n.hub->from_nic(make_mem_read(kGpuBase, 64, kNicId, 1));
+  run(100);
+  EXPECT_EQ(n.hub->usage(now()).nph.none_ps, 100u);
+  run(1'000'000);
+  const uint64_t first_back = 1000 + wire(24) + 25'000;
+  EXPECT_EQ(n.hub->usage(now()).nph.none_ps, first_back - 1500);
+  EXPECT_EQ(n.hub->usage(now()).nph.most, 2u);
+}
+
+// The clock may be ahead of the kernel: what is back by an edge is not away at it.
+TEST(PcieHubTest, UsageFollowsTheEdges) {
+  Node n({"pcie.nph_credits=1"});
+  run(1000);
+  for (unsigned i = 0; i < 3; ++i) {
+    n.hub->from_nic(make_mem_read(kGpuBase, 64, kNicId, i), from_ps(1000 + i * 40'000));
+  }
+  EXPECT_EQ(n.hub->usage(1000 + 120'000).nph.most, 1u);
+  EXPECT_EQ(n.hub->usage(1000 + 120'000).nph.none_ps, 3 * (wire(24) + 25'000));
+}
+
 TEST(PcieHubTest, OversizedMmioIsRefused) {
   Node n;
   uint8_t b[80] = {};

@@ -88,6 +88,161 @@ class Usage(Base):
             self.assertIn(part, self.bad(2, *args), args)
 
 
+class Perf(Base):
+    """Rates of the sender's side. Columns are perftest's; figures are held against what must be so on any machine."""
+
+    def row(self, out):
+        """Figures of the one line below the columns' names."""
+        lines = out.splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith(" #bytes"))
+        return lines[at].split(), lines[at + 1].split()
+
+    def resource(self, result, key):
+        return next(r for r in result["wire"]["resources"] if r["key"] == key)
+
+    def test_help_teaches(self):
+        """Help ends with examples."""
+        for args in (("perf",), ("perf", "write_bw"), ("perf", "send_bw")):
+            self.assertIn("rnicsim perf", self.good(*args, "--help").split("Examples:")[1])
+
+    def test_columns(self):
+        """perftest's columns in its units; both units say the same."""
+        names, mib = self.row(self.good("perf", "write_bw", "-s", "4096", "-n", "40"))
+        self.assertEqual(names, "#bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]".split())
+        names, gbits = self.row(self.good("perf", "write_bw", "-s", "4k", "-n", "40", "--report_gbits"))
+        self.assertEqual(names, "#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]".split())
+        self.assertEqual(gbits[:2], ["4096", "40"])
+        self.assertAlmostEqual(float(mib[3]) * 2**20 * 8e-9, float(gbits[3]), delta=0.02)
+        self.assertAlmostEqual(float(gbits[4]) * 4096 * 8e-3, float(gbits[3]), delta=0.02)
+        self.assertGreaterEqual(float(gbits[2]), float(gbits[3]))
+
+    def test_average_counts_from_first_post_to_last_completion(self):
+        """The average is what its definition says, out of the result's own instants."""
+        j = self.json("perf", "send_bw", "-s", "1000", "-n", "30", "-q", "3")
+        r = j["rates"]
+        self.assertEqual(r["iterations"], 90)
+        seconds = (r["last_completion_ps"] - r["first_post_ps"]) * 1e-12
+        self.assertAlmostEqual(r["message_rate_mpps"], 90 / seconds / 1e6, places=6)
+        self.assertAlmostEqual(r["bw_average_gbps"], 90 * 8000 / seconds / 1e9, places=6)
+        self.assertEqual(j["counters"]["tx_packets_phy"], 93)  # one a QP before, to warm the contexts up
+        # The first post begins with building the WQE: its doorbell comes as much later as it must.
+        j = self.json("perf", "write_bw", "-s", "64", "-n", "5")
+        first_bell = min(m["turn_ps"] for m in j["slowest"]["list"])
+        way_ns = 100 + 15 + self.json("stages")["store_to_t0_ns"]  # host.post_cost, host.store_gap
+        self.assertAlmostEqual((first_bell - j["rates"]["first_post_ps"]) / 1000, way_ns, places=3)
+
+    def test_large_messages_fill_the_wire(self):
+        """64 KiB from GPU memory use up the wire, and the table says so; half the line rate is used up, too."""
+        for more in ((), ("--set", "mac.rate=200")):
+            j = self.json("perf", "write_bw", "-s", "65536", "-n", "16", "-q", "2", *more)
+            w = j["wire"]
+            self.assertEqual(w["saturated"]["key"], "wire")
+            self.assertEqual(w["frames"], 2 * 16 * 16 * 3 / 4)  # the middle three quarters
+            self.assertGreater(w["payload_gbps"], 0.97 * w["frames_allow_gbps"])
+            self.assertLess(w["payload_gbps"], w["line_rate_gbps"])
+            self.assertLessEqual(self.resource(j, "wire")["utilisation_ratio"], 1.0001)
+
+    def test_posting_cpu_is_the_limit(self):
+        """One thread posts one WQE in host.post_cost and host.store_gap; that bounds small messages, and is named."""
+        j = self.json("perf", "write_bw", "-s", "64", "-n", "100", "-q", "4", "--set", "host.post_cost=185")
+        self.assertEqual(j["wire"]["saturated"]["key"], "cpu")
+        self.assertAlmostEqual(j["wire"]["messages_per_s"] / 1e6, 1000 / (185 + 15), delta=0.05)
+
+    def test_prepost_takes_the_cpu_out(self):
+        """All WQEs in the rings: far more than the CPU could post, one doorbell a QP, one completion a QP."""
+        j = self.json("perf", "write_bw", "-s", "64", "-n", "200", "-q", "16", "--prepost")
+        self.assertGreater(j["wire"]["messages_per_s"], 100e6)
+        self.assertEqual(j["options"]["cq_mod"], 200)
+        self.assertEqual(j["latencies"]["post_to_completion"]["count"], 16)
+        self.assertEqual(j["counters"]["tx_packets_phy"], 16 * 201)
+
+    def test_one_qp_is_bound_by_its_loop(self):
+        """Small messages of one QP: no resource is used up, and the reason is named."""
+        w = self.json("perf", "write_bw", "-s", "64", "-n", "200", "--prepost")["wire"]
+        self.assertFalse(w["saturated"]["saturated"])
+        self.assertEqual(w["saturated"]["key"], "qp_loop")
+
+    def test_credits_bound(self):
+        """Few non-posted credits and a long link: they are out most of the time, and that is the bound."""
+        j = self.json("perf", "write_bw", "-s", "64", "-n", "200", "-q", "16", "--prepost", "--set",
+                      "pcie.nph_credits=4", "--set", "pcie.nic_link_latency=200")
+        self.assertEqual(j["wire"]["saturated"]["key"], "credits_nph")
+        self.assertEqual(self.resource(j, "credits_nph")["most_in_flight"], 4)  # never more than there are
+        self.assertIn("credits", " ".join(m["cause"] for m in j["slowest"]["list"]))
+
+    def test_duration(self):
+        """A run of a given time ends then; what was done in it is counted."""
+        j = self.json("perf", "write_bw", "-s", "4096", "-D", "20us", "-l", "8")
+        self.assertGreater(j["rates"]["iterations"], 50)
+        self.assertLessEqual(j["rates"]["last_completion_ps"] - j["rates"]["first_post_ps"], 20_000_000)
+
+    def test_queue_options(self):
+        """Lists, moderation and depth in odd relations end, with every message sent."""
+        for args in (("-l", "7", "-Q", "3", "-t", "16"), ("-l", "16", "-Q", "100", "-t", "16"), ("-Q", "1", "-t", "1"),
+                     ("-l", "5", "-t", "13", "-Q", "9"), ("--sq", "bf", "-Q", "4"), ("-n", "33", "-l", "32"),
+                     ("--mem", "host", "-c", "RC", "-m", "256")):
+            j = self.json("perf", "send_bw", "-s", "300", *(() if "-n" in args else ("-n", "33")), "-q", "2", *args)
+            self.assertEqual(j["rates"]["iterations"], 66, args)
+
+    def test_refused(self):
+        """What can't be is refused, with the option's name and what to do."""
+        for args, parts in (
+            (("-b",), ("-b", "receive side")),
+            (("-I", "64"), ("-I", "inline")),
+            (("-s", "0"), ("-s", "1 to")),
+            (("-s", "3G"), ("-s", "2 GiB")),
+            (("-q", "0"), ("--qp",)),
+            (("-q", "1024"), ("--qp",)),
+            (("-m", "1500"), ("--mtu",)),
+            (("-l", "200"), ("-l", "128")),
+            (("-n", "10", "-D", "1us"), ("-D", "not both")),
+            (("-a", "-D", "1us"), ("-D", "-a")),
+            (("-D", "5"), ("-D", "ns, us")),
+            (("--prepost", "-n", "40000"), ("-n", "32768")),
+            (("--prepost", "--sq", "bf"), ("--prepost", "device")),
+            (("--prepost", "-D", "1us"), ("--prepost", "-n")),
+            (("-c", "UD"), ("--connection",)),
+            (("--trace", "full"), ("--trace", "-o DIR")),
+            (("-a", "--trace", "full"), ("--trace", "-o DIR")),
+        ):
+            err = self.bad(2, "perf", "write_bw", *args)
+            for part in parts:
+                self.assertIn(part, err, args)
+        self.bad(2, "perf")
+        self.bad(2, "perf", "read_bw")
+
+    def test_run_directory(self):
+        """The report shows resources, slowest messages and histograms; equal runs give equal files."""
+        a, b = self.directory(), self.directory()
+        for d in (a, b):
+            self.good("perf", "write_bw", "-s", "256", "-n", "60", "-q", "4", "--prepost", "-o", d)
+        with open(os.path.join(a, "report.html"), encoding="utf-8") as f:
+            html = f.read()
+        for part in ("Resources", "Use over time", "Slowest messages", "Latencies", "<b>Saturated:</b>"):
+            self.assertIn(part, html)
+        for name in ("capture.pcapng", "tlp.log"):
+            with open(os.path.join(a, name), "rb") as x, open(os.path.join(b, name), "rb") as y:
+                self.assertEqual(x.read(), y.read(), name)
+        with open(os.path.join(a, "result.json"), encoding="utf-8") as f:
+            result = json.load(f)
+        self.assertEqual(len(result["slowest"]["list"]), 10)
+        for m in result["slowest"]["list"]:
+            self.assertAlmostEqual(sum(s["duration_ns"] for s in m["stages"]), m["service_ns"], places=2)
+            self.assertTrue(m["cause"])
+
+    def test_all_sizes(self):
+        """-a: 23 sizes, each what the same command with -s gives; the report has the curves."""
+        d = self.directory()
+        j = self.json("perf", "write_bw", "-a", "-n", "5", "-m", "4096", "-o", d)
+        self.assertEqual([r["size_bytes"] for r in j["sizes"]], [2**k for k in range(1, 24)])
+        one = self.json("perf", "write_bw", "-s", "512", "-n", "5", "-m", "4096")
+        self.assertEqual(j["sizes"][8]["bw_average_gbps"], one["rates"]["bw_average_gbps"])
+        self.assertGreater(j["sizes"][-1]["of_what_frames_allow_ratio"], 0.97)
+        with open(os.path.join(d, "report.html"), encoding="utf-8") as f:
+            self.assertIn("Bandwidth by message size", f.read())
+        self.assertTrue(os.path.exists(os.path.join(d, "size_8388608", "result.json")))
+
+
 class Hostile(Base):
     """What others wrote: names and files may hold anything, and never break output, files or the status."""
 

@@ -57,8 +57,9 @@ struct Mr {
 struct Cq {
   uint32_t cqn;
   unsigned log_size;
-  uint64_t ring;    ///< bus address
-  uint32_t ci = 0;  ///< consumer index
+  uint64_t ring;              ///< bus address
+  uint32_t ci = 0;            ///< consumer index
+  sc_core::sc_event written;  ///< a write into the ring has become visible
 };
 
 struct QpInit {
@@ -216,9 +217,9 @@ class Context {
   std::deque<uint32_t> unused_keys_;             ///< indices taken back, oldest first; used when there are no new ones
   uint32_t commands_ = 0;
   std::deque<std::unique_ptr<Cq>> cqs_;
+  std::map<uint64_t, Cq*> by_ring_;  ///< by the ring's bus address; rings don't overlap
   std::deque<std::unique_ptr<Qp>> qps_;
   std::map<uint32_t, Qp*> by_qpn_;
-  sc_core::sc_event host_written_;
 };
 
 }  // namespace rnic::host

@@ -39,6 +39,16 @@ struct NicOptions {
       record_path;  ///< if not empty: every input of every edge is written there, for the benchmark's bare model
 };
 
+/// What has gone over the NIC's pins, in clock cycles, since the start: take the difference of two. `_wait`: something
+/// was offered, and the other side was not ready.
+struct NicUsage {
+  uint64_t mac_beats = 0, mac_wait = 0;
+  uint64_t tlp_tx_beats = 0, tlp_tx_wait = 0;
+  uint64_t tlp_rx_beats = 0;
+  uint64_t dm_requests = 0;                   ///< device memory; its port takes one a cycle
+  uint64_t doorbells = 0, doorbell_wait = 0;  ///< commands included
+};
+
 class Nic : public sc_core::sc_module, public pcie::TlpTarget {
  public:
   Nic(sc_core::sc_module_name name, const Profile& profile, pcie::Hub& hub, Observers& observers,
@@ -56,6 +66,7 @@ class Nic : public sc_core::sc_module, public pcie::TlpTarget {
   /// Edges that the clock has really made, and the number of the last edge at or before a time.
   uint64_t clocked_cycles() const;
   uint64_t cycle_at(uint64_t ps) const;
+  const NicUsage& usage() const;
   /// True when nothing is queued or in flight in the RTL or at its pins.
   bool idle() const;
   /// Failed assertions of the RTL so far.

@@ -43,6 +43,7 @@ struct Event {
   rtl::op_t op;    ///< packet, as far as known (doorbells: qpn, and wqe = producer index)
   unsigned nic;
   unsigned port;
+  uint32_t dm_addr = 0;  ///< of kDmReq: address in device memory, which tells what is read
 };
 
 struct FrameRecord {

@@ -29,6 +29,7 @@ struct ReportInput {
   std::vector<StageTable> tables;                                         ///< timelines to draw (the first one large)
   std::vector<std::pair<std::string, std::vector<double>>> latencies_ns;  ///< histograms by name
   nlohmann::json result;                                                  ///< shown as summary
+  std::vector<std::pair<std::string, std::string>> sections;              ///< heading and HTML; they stand first
 };
 /// Self-contained HTML with pictures (inline SVG): timeline of measured handshakes beside the budget, split by share,
 /// histograms, tables, profile keys with their sources.
@@ -36,6 +37,8 @@ void write_report(const std::string& path, const ReportInput& in);
 
 /// Stage table as JSON; times in keys with units (…_ps, …_ns).
 nlohmann::json to_json(const StageTable& t, const Profile& p);
+/// Of result.json; see docs/outputs.md.
+inline constexpr int kResultSchemaVersion = 1;
 /// result.json's frame: schema version, tool versions, command, seed, profile, counters. Deterministic: no wall time.
 nlohmann::json result_header(const std::string& command, const Profile& p, uint64_t seed);
 

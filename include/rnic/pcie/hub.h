@@ -50,6 +50,28 @@ class Hub : public sc_core::sc_module {
     uint64_t unexpected_cpl = 0;     ///< completion that no read of the CPU or GPU waits for: dropped
   };
 
+  /// What has been used since the start, for utilisation over any stretch of time: take the difference of two.
+  struct Usage {
+    struct Link {                    ///< one direction
+      uint64_t tlps = 0, bytes = 0;  ///< on the link: header, payload, framing
+      uint64_t busy_ps = 0;
+    };
+    Link nic_up, nic_down, gpu_up, gpu_down;  ///< up: towards the hub
+    struct Credits {                          ///< of the NIC's requests
+      unsigned limit = 0;                     ///< 0: infinite
+      uint64_t held_ps = 0;                   ///< each credit taken, times how long it was away
+      uint64_t none_ps = 0;                   ///< time in which a largest request (one header, or MPS) had none left
+      unsigned most = 0;                      ///< away at a time
+    };
+    Credits ph, pd, nph;
+    struct Reads {  ///< by the NIC
+      uint64_t count = 0, bytes = 0;
+      uint64_t held_ps = 0;  ///< each read's time in the memory
+    };
+    Reads host, gpu;
+    uint64_t host_writes = 0, host_write_bytes = 0;  ///< by the NIC
+  };
+
   Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observers, unsigned nic_id);
 
   /// The NIC's receive side. Call once before the simulation starts.
@@ -93,6 +115,8 @@ class Hub : public sc_core::sc_module {
   }
 
   const Counters& counters() const;
+  /// At `now_ps`, which is not in the past.
+  Usage usage(uint64_t now_ps) const;
   /// True when no TLP is on its way.
   bool idle() const;
 
