@@ -268,7 +268,7 @@ module rnic_top #(
   rnic_pkg::pkt_desc_t descq;
   logic [$clog2(DescDepth):0] descq_fill;
   fifo #(
-    .Width(532), .Depth(DescDepth)
+    .Width(925), .Depth(DescDepth)
   ) u_desc_fifo (
     .clk_i, .rst_ni,
     .wr_valid_i(desc_valid), .wr_ready_o(desc_ready), .wr_data_i(desc),

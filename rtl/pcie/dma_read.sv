@@ -48,7 +48,7 @@ module dma_read #(
   localparam int unsigned PosW = LineW + 4;    // position of a DW in the ring
   localparam int unsigned SlotW = $clog2(MaxReads);
   localparam int unsigned OpW = 51;            // width of op_t
-  localparam int unsigned InfoW = 6 + 13 + 7 + 7;
+  localparam int unsigned InfoW = 1 + 6 + 13 + 7 + 7;
   localparam int unsigned StaticW = SlotW + 1 + 2 + 2;
   localparam int unsigned DynW = 1 + PosW + 11;
 
@@ -261,7 +261,7 @@ module dma_read #(
     if (accept) begin
       out_mem[wslot] <= in_cuts + 6'd1;
       st_mem[wslot] <= go_bus ? rnic_pkg::DmaOk : rnic_pkg::DmaNoMaster;
-      info_mem[wslot] <= {rd_i.addr[5:0], rd_i.len, in_lines, in_steps};
+      info_mem[wslot] <= {rd_i.more, rd_i.addr[5:0], rd_i.len, in_lines, in_steps};
       op_mem[wslot] <= rd_i.op;
     end
     if (b_fin) begin
@@ -276,7 +276,7 @@ module dma_read #(
   // Stage R reads a line (r_*), stage S joins it with the one before and shifts; then the output register.
   logic pay_valid_q, r_valid_q, mid_q;
   rnic_pkg::payload_t pay_q;
-  logic r_first_q, r_direct_q;
+  logic r_first_q, r_direct_q, r_more_q;
   logic [2:0] r_status_q;
   logic [5:0] r_off_q;
   logic [12:0] r_bytes_q;              // bytes still to output, from this step on
@@ -284,12 +284,13 @@ module dma_read #(
   logic [6:0] steps_q, lines_q;
   logic [LineW-1:0] oline_q;           // next line to read
 
+  logic h_more;
   logic [5:0] h_off;
   logic [12:0] h_len;
   logic [6:0] h_lines, h_steps, steps, lines;
   logic [2:0] h_status;
   logic advance, start, step, step_last, fail, emit, r_last;
-  assign {h_off, h_len, h_lines, h_steps} = info_mem[rptr_q[SlotW-1:0]];
+  assign {h_more, h_off, h_len, h_lines, h_steps} = info_mem[rptr_q[SlotW-1:0]];
   assign h_status = st_mem[rptr_q[SlotW-1:0]];
   assign advance = !pay_valid_q || pay_ready_i;
   assign start = advance && !mid_q && wptr_q != rptr_q && done_q[rptr_q[SlotW-1:0]];
@@ -381,6 +382,7 @@ module dma_read #(
       r_first_q <= start;
       if (start) begin
         r_status_q <= h_status;
+        r_more_q <= h_more;
         r_off_q <= h_off;
         r_direct_q <= fail || h_off == 6'd0 || h_lines == 7'd1;
         r_bytes_q <= h_len;
@@ -393,6 +395,7 @@ module dma_read #(
       logic [1023:0] two;
       two = {r_line, r_direct_q ? r_line : prev_q} >> {r_off_q, 3'b0};
       pay_q.last <= r_last;
+      pay_q.more <= r_last && r_more_q;
       pay_q.status <= r_status_q;
       if (r_status_q != rnic_pkg::DmaOk) begin
         pay_q.bytes <= 7'd1;
@@ -414,6 +417,6 @@ module dma_read #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) treq_rd_valid_o && !treq_rd_ready_i |=>
                    treq_rd_valid_o && $stable(treq_rd_o));
   assert property (@(posedge clk_i) disable iff (!rst_ni) pay_valid_o && !pay_ready_i |=>
-                   pay_valid_o && $stable(pay_q.last) && $stable(pay_q.bytes) && $stable(pay_q.status));
+                   pay_valid_o && $stable(pay_q.last) && $stable(pay_q.more) && $stable(pay_q.bytes) && $stable(pay_q.status));
 `endif
 endmodule

@@ -79,8 +79,8 @@ module tx_packetizer (
       h1_q <= desc_i;
       h1_hdr_bytes_q <= 7'(EthIpUdpBth) + {2'd0, desc_i.has_reth, 4'd0} + {4'd0, desc_i.has_imm, 2'd0};
       h1_sum_a_q <= {1'b0, desc_i.ip_id} + {1'b0, desc_i.ttl, 8'd17};
-      h1_sum_b_q <= {1'b0, desc_i.sip[7:0], desc_i.sip[15:8]} + {1'b0, desc_i.sip[23:16], desc_i.sip[31:24]};
-      h1_sum_c_q <= {1'b0, desc_i.dip[7:0], desc_i.dip[15:8]} + {1'b0, desc_i.dip[23:16], desc_i.dip[31:24]};
+      h1_sum_b_q <= {1'b0, desc_i.sgid[103:96], desc_i.sgid[111:104]} + {1'b0, desc_i.sgid[119:112], desc_i.sgid[127:120]};
+      h1_sum_c_q <= {1'b0, desc_i.dgid[103:96], desc_i.dgid[111:104]} + {1'b0, desc_i.dgid[119:112], desc_i.dgid[127:120]};
     end
   end
 
@@ -169,8 +169,8 @@ module tx_packetizer (
       h4_hdr_q[175:160] <= 16'h0040;
       h4_hdr_q[191:176] <= {8'd17, h3_q.ttl};
       h4_hdr_q[207:192] <= {ip_csum[7:0], ip_csum[15:8]};
-      h4_hdr_q[239:208] <= h3_q.sip;
-      h4_hdr_q[271:240] <= h3_q.dip;
+      h4_hdr_q[239:208] <= h3_q.sgid[127:96];
+      h4_hdr_q[271:240] <= h3_q.dgid[127:96];
       // UDP
       h4_hdr_q[287:272] <= {h3_q.udp_sport[7:0], h3_q.udp_sport[15:8]};
       h4_hdr_q[303:288] <= {roce_pkg::UdpPort[7:0], roce_pkg::UdpPort[15:8]};

@@ -50,7 +50,7 @@ module tx_segmenter (
   output rnic_pkg::dm_req_t dm_req_o,
   output logic idle_o
 );
-  localparam int unsigned JobW = 1433;             // tx_job_t
+  localparam int unsigned JobW = 3903;             // tx_job_t
   localparam int unsigned EntryW = JobW + 98;
 
   // ---- Job in, region looked up -----------------------------------------------------------------------------------
@@ -60,10 +60,10 @@ module tx_segmenter (
   logic [EntryW-1:0] queue_data;
 
   assign in_payload = !job_i.noop && !job_i.flush && job_i.err == 8'd0 && job_i.st.msg_len != 32'd0;
-  assign in_lookup = in_payload && job_i.st.lkey[31:24] == 8'd0;
-  assign in_end = {1'b0, job_i.st.laddr} + {33'b0, job_i.st.msg_len};
+  assign in_lookup = in_payload && job_i.st.sge0.lkey[31:24] == 8'd0;
+  assign in_end = {1'b0, job_i.st.sge0.addr} + {33'b0, job_i.st.msg_len};
   assign mpt_req_valid_o = job_valid_i && in_lookup && queue_ready;
-  assign mpt_req_idx_o = job_i.st.lkey[23:8];
+  assign mpt_req_idx_o = job_i.st.sge0.lkey[23:8];
   assign job_ready_o = queue_ready && (!in_lookup || mpt_req_ready_i);
   assign in_fire = job_valid_i && job_ready_o;
 
@@ -71,7 +71,7 @@ module tx_segmenter (
     .clk_i, .rst_ni,
     .wr_valid_i(in_fire),
     .wr_ready_o(queue_ready),
-    .wr_data_i({in_lookup, in_end > {1'b1, 64'b0}, job_i.st.laddr + {32'b0, job_i.st.offset},
+    .wr_data_i({in_lookup, in_end > {1'b1, 64'b0}, job_i.st.sge0.addr + {32'b0, job_i.st.offset},
                 job_i.st.msg_len - job_i.st.offset, job_i}),
     .rd_valid_o(queue_valid),
     .rd_ready_i(queue_pop),
@@ -209,11 +209,11 @@ module tx_segmenter (
     if (queue_pop) begin
       cur_job_q <= q_job;
       cur_payload_q <= !q_job.noop && !q_job.flush && q_job.err == 8'd0 && q_job.st.msg_len != 32'd0;
-      cur_bad_key_q <= !q_lookup || !mpt_rsp_i.valid || mpt_rsp_i.variant != q_job.st.lkey[7:0];
+      cur_bad_key_q <= !q_lookup || !mpt_rsp_i.valid || mpt_rsp_i.variant != q_job.st.sge0.lkey[7:0];
       cur_bad_pd_q <= mpt_rsp_i.pd != q_job.qpc.pd;
-      cur_outside_q <= q_job.st.laddr < mpt_rsp_i.start || {32'b0, q_job.st.msg_len} > mpt_rsp_i.length || q_wraps;
+      cur_outside_q <= q_job.st.sge0.addr < mpt_rsp_i.start || {32'b0, q_job.st.msg_len} > mpt_rsp_i.length || q_wraps;
       cur_iova_q <= mpt_rsp_i.iova;
-      cur_into_q <= q_job.st.laddr - mpt_rsp_i.start;
+      cur_into_q <= q_job.st.sge0.addr - mpt_rsp_i.start;
       cur_slack_q <= mpt_rsp_i.length - {32'b0, q_job.st.msg_len};
       cur_pos_q <= q_pos - mpt_rsp_i.start;
       cur_left_q <= q_left;
@@ -269,12 +269,13 @@ module tx_segmenter (
       desc_q.ttl <= cur_job_q.qpc.ttl;
       desc_q.smac <= cur_job_q.qpc.smac;
       desc_q.dmac <= cur_job_q.qpc.dmac;
-      desc_q.sip <= cur_job_q.qpc.sgid[127:96];
-      desc_q.dip <= cur_job_q.qpc.dgid[127:96];
+      desc_q.sgid <= cur_job_q.qpc.sgid;
+      desc_q.dgid <= cur_job_q.qpc.dgid;
     end
     if (sends && !failed && len != 13'd0) begin
       rd_q.addr <= cur_iova_q + cur_pos_q;
       rd_q.len <= len;
+      rd_q.more <= 1'b0;
       rd_q.op.qpn <= cur_job_q.qpn;
       rd_q.op.wqe <= cur_job_q.st.wqe_idx;
       rd_q.op.psn <= cur_job_q.st.psn;

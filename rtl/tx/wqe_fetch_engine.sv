@@ -68,8 +68,8 @@ module wqe_fetch_engine #(
   output rnic_pkg::op_t probe_wqe_op_o,
   output logic idle_o
 );
-  localparam int unsigned JobW = 1433;             // tx_job_t
-  localparam int unsigned StW = 277;               // tx_state_t
+  localparam int unsigned JobW = 3903;             // tx_job_t
+  localparam int unsigned StW = 730;               // tx_state_t
   localparam int unsigned GrantedDepth = 8;        // grants waiting for their context
   localparam int unsigned GrantedW = 29 + StW;
   localparam int unsigned PendingW = 18 + JobW;
@@ -379,8 +379,8 @@ module wqe_fetch_engine #(
         job_q.st.solicited <= w[89];               //          0x02
         job_q.st.imm <= be32(w[127:96]);
         job_q.st.msg_len <= !w_has_data ? 32'd0 : byte_count == 32'd0 ? 32'h8000_0000 : byte_count;
-        job_q.st.lkey <= be32(data_seg[63:32]);
-        job_q.st.laddr <= {be32(data_seg[95:64]), be32(data_seg[127:96])};
+        job_q.st.sge0.lkey <= be32(data_seg[63:32]);
+        job_q.st.sge0.addr <= {be32(data_seg[95:64]), be32(data_seg[127:96])};
         job_q.raddr <= {be32(w[159:128]), be32(w[191:160])};
         job_q.rkey <= be32(w[223:192]);
         if (p_job.flush) begin

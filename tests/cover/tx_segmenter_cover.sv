@@ -113,10 +113,10 @@ module tx_segmenter_cover (
       error_from_decoding : cover (job_i.err != 8'd0);
       message_continued : cover (!job_i.noop && !job_i.flush && job_i.st.in_msg);
       two_gib : cover (fresh && job_i.st.msg_len == 32'h8000_0000);
-      key_beyond_the_table : cover (fresh && job_i.st.msg_len != 0 && job_i.st.lkey[31:24] != 8'd0);
+      key_beyond_the_table : cover (fresh && job_i.st.msg_len != 0 && job_i.st.sge0.lkey[31:24] != 8'd0);
       region_looked_up : cover (mpt_req_valid_o && mpt_req_ready_i);
-      address_wraps : cover (fresh && {1'b0, job_i.st.laddr} + {33'b0, job_i.st.msg_len} > {1'b1, 64'b0});
-      ends_at_end_of_address_space : cover (fresh && {1'b0, job_i.st.laddr} + {33'b0, job_i.st.msg_len} == {1'b1, 64'b0});
+      address_wraps : cover (fresh && {1'b0, job_i.st.sge0.addr} + {33'b0, job_i.st.msg_len} > {1'b1, 64'b0});
+      ends_at_end_of_address_space : cover (fresh && {1'b0, job_i.st.sge0.addr} + {33'b0, job_i.st.msg_len} == {1'b1, 64'b0});
     end
     if (good) begin
       psn_wraps : cover (desc_o.op.psn == 24'hFFFFFF);

@@ -34,8 +34,8 @@ module tx_segmenter_inner_cover (
   always_ff @(posedge clk_i) if (rst_ni) begin
     if (queue_pop && q_lookup) begin
       region_not_valid : cover (!mpt_rsp_i.valid);
-      key_of_another_variant : cover (mpt_rsp_i.valid && mpt_rsp_i.variant != q_job.st.lkey[7:0]);
-      region_before_address : cover (q_job.st.laddr < mpt_rsp_i.start);
+      key_of_another_variant : cover (mpt_rsp_i.valid && mpt_rsp_i.variant != q_job.st.sge0.lkey[7:0]);
+      region_before_address : cover (q_job.st.sge0.addr < mpt_rsp_i.start);
       region_shorter_than_message : cover ({32'b0, q_job.st.msg_len} > mpt_rsp_i.length);
     end
     if (checked) begin

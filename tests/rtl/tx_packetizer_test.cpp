@@ -71,8 +71,8 @@ rtl::pkt_desc_t describe(const Packet& p) {
   d.ttl = f.ttl;
   d.smac = wire(f.smac);
   d.dmac = wire(f.dmac);
-  d.sip = static_cast<uint32_t>(wire(f.sip));
-  d.dip = static_cast<uint32_t>(wire(f.dip));
+  d.sgid[3] = static_cast<uint32_t>(wire(f.sip));
+  d.dgid[3] = static_cast<uint32_t>(wire(f.dip));
   return d;
 }
 

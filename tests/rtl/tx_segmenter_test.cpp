@@ -168,8 +168,8 @@ tx_job_t make_job(uint16_t qpn, const rtl::qpc_t& qpc, const golden::Wqe& w, uin
   j.st.signaled = w.signaled;
   j.st.solicited = w.solicited;
   j.st.imm = w.imm;
-  j.st.lkey = w.lkey;
-  j.st.laddr = w.laddr;
+  j.st.sge0.lkey = w.lkey;
+  j.st.sge0.addr = w.laddr;
   j.st.msg_len = static_cast<uint32_t>(w.length);
   return j;
 }
@@ -208,8 +208,8 @@ void expect_context_copy(const pkt_desc_t& d, const rtl::qpc_t& c) {
   EXPECT_EQ(d.ttl, c.ttl);
   EXPECT_EQ(d.smac, c.smac);
   EXPECT_EQ(d.dmac, c.dmac);
-  EXPECT_EQ(d.sip, c.sgid[3]);
-  EXPECT_EQ(d.dip, c.dgid[3]);
+  EXPECT_EQ(d.sgid, c.sgid);
+  EXPECT_EQ(d.dgid, c.dgid);
 }
 
 void expect_packet(const pkt_desc_t& d, uint16_t qpn, const rtl::qpc_t& c, const golden::Wqe& w,

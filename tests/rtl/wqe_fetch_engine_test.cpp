@@ -269,8 +269,8 @@ class FetchBench : public Bench<Vwqe_fetch_engine> {
     j.st.solicited = d.wqe.solicited;
     j.st.imm = d.wqe.imm;
     j.st.msg_len = static_cast<uint32_t>(d.wqe.length);
-    j.st.lkey = d.wqe.lkey;
-    j.st.laddr = d.wqe.laddr;
+    j.st.sge0.lkey = d.wqe.lkey;
+    j.st.sge0.addr = d.wqe.laddr;
     j.raddr = d.wqe.raddr;
     j.rkey = d.wqe.rkey;
     return e;
@@ -305,7 +305,7 @@ void expect_job(tx_job_t got, const Expected& e) {
     return;
   }
   if (!golden::is_write(static_cast<WqeOpcode>(got.st.opcode)) || got.st.in_msg) got.raddr = got.rkey = 0;
-  if (got.st.msg_len == 0) got.st.lkey = 0, got.st.laddr = 0;
+  if (got.st.msg_len == 0) got.st.sge0.lkey = 0, got.st.sge0.addr = 0;
   EXPECT_EQ(got.pack(), want.pack());
 }
 
