@@ -329,7 +329,7 @@ package rnic_pkg;
   // Payload, in request order, first byte in lane 0.
   typedef struct packed {
     logic last;
-    logic more;                // valid with last: the packet's payload goes on with the next read
+    logic more;                // the packet's payload goes on with the next read; the same in all beats of a read
     logic [6:0] bytes;         // valid bytes in this beat, 1..64; 64 unless last
     logic [2:0] status;        // valid with last
     logic [511:0] data;
