@@ -3,20 +3,21 @@
 //
 //   doorbell -> doorbell_intake -> qp_scheduler -> wqe_fetch_engine -> tx_segmenter -+-> dma_master -> pcie_tlp_gen -> PCIe
 //                                                                                    +-> tx_packetizer -> MAC ports
-//                                                               tx_packetizer -> cqe_writer -> dma_master
+//                              dma_master -> sq_prefetch -> wqe_fetch_engine
+//                                                 dma_master -> tx_gather -> tx_packetizer -> cqe_writer -> dma_master
 //
 // The clock may be stopped while idle_o is high: no edge would change anything then. Time comes in by ports (now_i in ns
 // for time stamps; cycle_i for the waveform only), and the next timer deadline goes out.
 //
-// Ports for what the receive path and congestion control need are laid out and tied off: mac_rx, mac_pause_i,
-// rate_token, place. They cost nothing and are described in docs/blocks/rnic_top.md.
+// Ports for what the receive path and congestion control need are laid out and tied off: mac_rx,
+// place. They cost nothing and are described in docs/blocks/rnic_top.md.
 module rnic_top #(
   parameter int unsigned NumPorts = 1,
   parameter int unsigned QpcEntries = 256,
   parameter int unsigned CqcEntries = 64,
   parameter int unsigned MptEntries = 64,
   parameter int unsigned NumTags = 256,
-  parameter int unsigned DescDepth = 128
+  parameter int unsigned DescDepth = 512
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -62,6 +63,9 @@ module rnic_top #(
   input  logic [NumPorts*575-1:0] mac_rx_i,
   input  logic [NumPorts*8-1:0] mac_pause_i,  // one bit a priority
 
+  // Scheduling between priorities; changes only while idle
+  input  rnic_pkg::sched_cfg_t sched_cfg_i,
+
   // Congestion control: tokens for one QP
   input  logic rate_valid_i,
   input  rnic_pkg::rate_token_t rate_i,
@@ -98,8 +102,8 @@ module rnic_top #(
   // RQ doorbells belong to the receive path; they are taken and have no effect.
   assign db_ready_o = db_sq_valid ? db_sq_ready : 1'b1;
 
-  logic ring;
-  logic [9:0] ring_qpn;
+  logic db_ring;
+  logic [9:0] db_ring_qpn;
   logic pi_re, pi_valid, bf_re, bf_hit, bf_miss_pushed;
   logic [9:0] pi_qpn, bf_qpn;
   logic [15:0] pi, bf_wqe;
@@ -109,7 +113,7 @@ module rnic_top #(
   doorbell_intake u_doorbell_intake (
     .clk_i, .rst_ni,
     .db_valid_i(db_sq_valid), .db_ready_o(db_sq_ready), .db_i,
-    .ring_o(ring), .ring_qpn_o(ring_qpn),
+    .ring_o(db_ring), .ring_qpn_o(db_ring_qpn),
     .pi_re_i(pi_re), .pi_qpn_i(pi_qpn), .pi_o(pi), .pi_valid_o(pi_valid),
     .bf_re_i(bf_re), .bf_qpn_i(bf_qpn), .bf_wqe_i(bf_wqe),
     .bf_hit_o(bf_hit), .bf_miss_pushed_o(bf_miss_pushed), .bf_data_o(bf_data),
@@ -120,16 +124,37 @@ module rnic_top #(
   );
 
   // ---- Scheduler --------------------------------------------------------------------------------------------------------
-  logic grant_valid, grant_ready, rel, rel_more;
-  logic [9:0] grant_qpn, rel_qpn;
-  logic idle_sched;
+  // A doorbell's ring goes before one of the prefetch buffer, which waits.
+  logic ring, pf_ring_valid, coalesced;
+  logic [9:0] ring_qpn, pf_ring_qpn;
+  assign ring = db_ring || pf_ring_valid;
+  assign ring_qpn = db_ring ? db_ring_qpn : pf_ring_qpn;
+  assign stat.db_coalesced = coalesced && db_ring;
+
+  logic grant_valid, grant_ready, rel;
+  logic [9:0] grant_qpn;
+  rnic_pkg::turn_end_t turn_end;
+  logic turn_open, turn_close, others, hungry, starving, idle_sched;
+  logic [3:0] turn_open_prio, turn_close_prio;
+
+  // PFC: a priority that is paused on any port gets no turns; what it has under way waits in the MAC.
+  logic [7:0] paused;
+  always_comb begin
+    paused = 8'd0;
+    for (int unsigned p = 0; p < NumPorts; p++) paused = paused | mac_pause_i[8*p +: 8];
+  end
 
   qp_scheduler u_qp_scheduler (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni, .cfg_i(sched_cfg_i), .now_i,
     .ring_i(ring), .ring_qpn_i(ring_qpn),
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_qpn_o(grant_qpn),
-    .release_i(rel), .release_qpn_i(rel_qpn), .release_more_i(rel_more),
-    .stat_coalesced_o(stat.db_coalesced),
+    .release_i(rel), .turn_end_i(turn_end), .others_o(others),
+    .hungry_i(hungry), .starving_i(starving), .prio_ready_i(~paused),
+    .open_o(turn_open), .open_prio_o(turn_open_prio), .close_o(turn_close), .close_prio_o(turn_close_prio),
+    .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
+    .rate_valid_i, .rate_i,
+    .stat_coalesced_o(coalesced),
+    .timer_valid_o, .timer_deadline_o,
     .idle_o(idle_sched)
   );
 
@@ -217,6 +242,32 @@ module rnic_top #(
     .idle_o(idle_dm)
   );
 
+  // ---- Prefetch of send queues in host memory ----------------------------------------------------------------------
+  logic pf_req_valid, pf_req_ready, pf_rsp_valid, pf_rsp_ready, pf_rsp_hit;
+  logic [9:0] pf_req_qpn;
+  logic [15:0] pf_req_idx, pf_req_pi;
+  logic [63:0] pf_req_base;
+  logic [3:0] pf_req_log_size;
+  logic [2:0] pf_rsp_status;
+  logic [2047:0] pf_rsp_data;
+  logic rd2_valid, rd2_ready, pay2_valid, pay2_ready;
+  rnic_pkg::rd_req_t rd2;
+  rnic_pkg::payload_t pay2;
+  logic idle_prefetch;
+
+  sq_prefetch u_sq_prefetch (
+    .clk_i, .rst_ni,
+    .pf_req_valid_i(pf_req_valid), .pf_req_ready_o(pf_req_ready), .pf_req_qpn_i(pf_req_qpn), .pf_req_idx_i(pf_req_idx),
+    .pf_req_pi_i(pf_req_pi), .pf_req_base_i(pf_req_base), .pf_req_log_size_i(pf_req_log_size),
+    .pf_rsp_valid_o(pf_rsp_valid), .pf_rsp_ready_i(pf_rsp_ready), .pf_rsp_hit_o(pf_rsp_hit),
+    .pf_rsp_status_o(pf_rsp_status), .pf_rsp_data_o(pf_rsp_data),
+    .ring_valid_o(pf_ring_valid), .ring_ready_i(!db_ring), .ring_qpn_o(pf_ring_qpn),
+    .rd_valid_o(rd2_valid), .rd_ready_i(rd2_ready), .rd_o(rd2),
+    .pay_valid_i(pay2_valid), .pay_ready_o(pay2_ready), .pay_i(pay2),
+    .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
+    .idle_o(idle_prefetch)
+  );
+
   // ---- WQE fetch ------------------------------------------------------------------------------------------------------------
   logic job_valid, job_ready;
   rnic_pkg::tx_job_t job;
@@ -235,6 +286,10 @@ module rnic_top #(
     .qpc_rsp_valid_i(qpc_rsp_valid), .qpc_rsp_ready_o(qpc_rsp_ready), .qpc_rsp_i(qpc_rsp),
     .dm_req_valid_o(dmq_valid[3]), .dm_req_ready_i(dmq_ready[3]), .dm_req_o(dmq_fetch),
     .dm_rsp_valid_i(dms_valid[3]), .dm_rsp_i(dms),
+    .pf_req_valid_o(pf_req_valid), .pf_req_ready_i(pf_req_ready), .pf_req_qpn_o(pf_req_qpn), .pf_req_idx_o(pf_req_idx),
+    .pf_req_pi_o(pf_req_pi), .pf_req_base_o(pf_req_base), .pf_req_log_size_o(pf_req_log_size),
+    .pf_rsp_valid_i(pf_rsp_valid), .pf_rsp_ready_o(pf_rsp_ready), .pf_rsp_hit_i(pf_rsp_hit),
+    .pf_rsp_status_i(pf_rsp_status), .pf_rsp_data_i(pf_rsp_data),
     .job_valid_o(job_valid), .job_ready_i(job_ready), .job_o(job),
     .evt_valid_o(evt_fetch_valid), .evt_ready_i(evt_fetch_ready), .evt_o(evt_fetch),
     .stat_db_invalid_o(stat.db_invalid), .stat_bf_hit_o(stat.bf_hit), .stat_bf_fallback_o(stat.bf_fallback),
@@ -244,21 +299,31 @@ module rnic_top #(
   );
 
   // ---- Segmenter --------------------------------------------------------------------------------------------------------------
-  logic desc_valid, desc_ready, rd_valid, rd_ready;
+  logic desc_valid, desc_ready, rd_valid, rd_ready, inl_valid, inl_ready;
   rnic_pkg::pkt_desc_t desc;
   rnic_pkg::rd_req_t rd;
+  rnic_pkg::payload_t inl;
   logic idle_seg;
+
+  // A QP with a rate gets one packet a turn, since its rate is looked at between turns. With several jobs in the segmenter
+  // this holds for each, anyway.
+  logic rated_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) rated_q <= 1'b0;
+    else if (job_valid && job_ready) rated_q <= job.qpc.rate_en;
+  end
 
   tx_segmenter u_tx_segmenter (
     .clk_i, .rst_ni,
-    .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(grant_valid),
+    .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(others || rated_q),
     .mpt_req_valid_o(mpt_req_valid), .mpt_req_ready_i(mpt_req_ready), .mpt_req_idx_o(mpt_req_idx),
     .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
     .desc_valid_o(desc_valid), .desc_ready_i(desc_ready), .desc_o(desc),
     .rd_valid_o(rd_valid), .rd_ready_i(rd_ready), .rd_o(rd),
+    .inl_valid_o(inl_valid), .inl_ready_i(inl_ready), .inl_o(inl),
     .st_we_o(st_we), .st_qpn_o(st_wr_qpn), .st_o(st_wr),
     .err_o(err_seg), .err_qpn_o(err_seg_qpn),
-    .release_o(rel), .release_qpn_o(rel_qpn), .release_more_o(rel_more),
+    .release_o(rel), .turn_end_o(turn_end),
     .dm_req_valid_o(dmq_valid[4]), .dm_req_ready_i(dmq_ready[4]), .dm_req_o(dmq_seg),
     .idle_o(idle_seg)
   );
@@ -268,12 +333,40 @@ module rnic_top #(
   rnic_pkg::pkt_desc_t descq;
   logic [$clog2(DescDepth):0] descq_fill;
   fifo #(
-    .Width(532), .Depth(DescDepth)
+    .Width(925), .Depth(DescDepth)
   ) u_desc_fifo (
     .clk_i, .rst_ni,
     .wr_valid_i(desc_valid), .wr_ready_o(desc_ready), .wr_data_i(desc),
     .rd_valid_o(descq_valid), .rd_ready_i(descq_ready), .rd_data_o(descq),
     .fill_o(descq_fill)
+  );
+
+  // What keeps the link busy while a payload is read and a turn comes round: packets described and not begun, and their
+  // payload in units of 64 B, each rounded up and one more.
+  logic [$clog2(DescDepth)+6:0] backlog_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      backlog_q <= '0;
+    end else if ((desc_valid && desc_ready) || (descq_valid && descq_ready)) begin
+      backlog_q <= backlog_q + {{$clog2(DescDepth){1'b0}}, desc_valid && desc_ready ? desc.payload_len[12:6] + 7'd1 : 7'd0} -
+                   {{$clog2(DescDepth){1'b0}}, descq_valid && descq_ready ? descq.payload_len[12:6] + 7'd1 : 7'd0};
+    end
+  end
+  assign hungry = descq_fill[$clog2(DescDepth):4] == '0 && backlog_q[$clog2(DescDepth)+6:8] == '0;    // 16, 16 KiB
+  assign starving = descq_fill[$clog2(DescDepth):2] == '0 && backlog_q[$clog2(DescDepth)+6:7] == '0;  // 4, 8 KiB
+
+  // Inline payload waits for its packet's turn. The packets it belongs to are already in the queue above, so it never
+  // holds up the ones before it.
+  logic inlq_valid, inlq_ready;
+  rnic_pkg::payload_t inlq;
+  logic [$clog2(DescDepth):0] inlq_fill;
+  fifo #(
+    .Width(524), .Depth(DescDepth)
+  ) u_inl_fifo (
+    .clk_i, .rst_ni,
+    .wr_valid_i(inl_valid), .wr_ready_o(inl_ready), .wr_data_i(inl),
+    .rd_valid_o(inlq_valid), .rd_ready_i(inlq_ready), .rd_data_o(inlq),
+    .fill_o(inlq_fill)
   );
 
   // ---- DMA and PCIe -------------------------------------------------------------------------------------------------------------
@@ -290,11 +383,13 @@ module rnic_top #(
   logic idle_dma, idle_gen;
 
   dma_master #(
-    .NumTags(NumTags)
+    .NumTags(NumTags - 8)                // and eight for WQEs
   ) u_dma_master (
     .clk_i, .rst_ni, .cfg_i(pcie_cfg_i),
     .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd),
     .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .pay_o(pay),
+    .rd2_valid_i(rd2_valid), .rd2_ready_o(rd2_ready), .rd2_i(rd2),
+    .pay2_valid_o(pay2_valid), .pay2_ready_i(pay2_ready), .pay2_o(pay2),
     .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_i(wr),
     .wdata_valid_i(wdata_valid), .wdata_ready_o(wdata_ready), .wdata_i(wdata),
     .wr_done_o(wr_done), .wr_done_op_o(wr_done_op),
@@ -324,6 +419,18 @@ module rnic_top #(
   assign stat.cpl_unexpected = unexpected_dma || unexpected_gen;
   assign stat.cpl_malformed = malformed_dma || malformed_gen;
 
+  // ---- Payloads of several reads ---------------------------------------------------------------------------------------------
+  logic gather_valid, gather_ready;
+  rnic_pkg::payload_t gather;
+  logic idle_gather;
+
+  tx_gather u_tx_gather (
+    .clk_i, .rst_ni,
+    .pay_valid_i(pay_valid), .pay_ready_o(pay_ready), .pay_i(pay),
+    .gather_valid_o(gather_valid), .gather_ready_i(gather_ready), .gather_o(gather),
+    .idle_o(idle_gather)
+  );
+
   // ---- Packetizer and MAC ports -----------------------------------------------------------------------------------------------------
   logic mac_valid, mac_ready, cqe_valid, cqe_ready;
   rnic_pkg::mac_beat_t mac;
@@ -334,7 +441,8 @@ module rnic_top #(
   tx_packetizer u_tx_packetizer (
     .clk_i, .rst_ni,
     .desc_valid_i(descq_valid), .desc_ready_o(descq_ready), .desc_i(descq),
-    .pay_valid_i(pay_valid), .pay_ready_o(pay_ready), .pay_i(pay),
+    .pay_valid_i(gather_valid), .pay_ready_o(gather_ready), .pay_i(gather),
+    .inl_valid_i(inlq_valid), .inl_ready_o(inlq_ready), .inl_i(inlq),
     .mac_valid_o(mac_valid), .mac_ready_i(mac_ready), .mac_o(mac), .mac_port_o(mac_port),
     .cqe_valid_o(cqe_valid), .cqe_ready_i(cqe_ready), .cqe_o(cqe),
     .err_o(err_pkt), .err_qpn_o(err_pkt_qpn),
@@ -394,9 +502,8 @@ module rnic_top #(
   assign probe_o = probe;
   assign stat_o = stat;
 
-  assign timer_valid_o = 1'b0;
-  assign timer_deadline_o = '0;
-  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_seg && idle_qpc && idle_cqc && idle_mpt && idle_dm &&
-                  idle_dma && idle_gen && idle_pkt && idle_cqe && !descq_valid && !evt_valid_o;
+  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_prefetch && idle_seg && idle_qpc && idle_cqc && idle_mpt && idle_dm &&
+                  idle_dma && idle_gen && idle_gather && idle_pkt && idle_cqe && !descq_valid && !inlq_valid &&
+                  !evt_valid_o;
 
 endmodule

@@ -7,25 +7,36 @@
 // completions never have to wait. A request is finished when the bytes that it asked for have arrived, whatever the
 // completer's byte count says; only then is its tag free. A failed read returns one beat with last and its status,
 // after all its tags have been answered.
+// WQEs are read beside payload, by a second reader with a buffer and eight tags of its own: 248..255, or 24..31 without
+// extended tags. The payload's has those below. A WQE's request goes before the payload's, but an offered one stays.
 // Writes: data in lane 0 on; posted. wr_done_o pulses when the last TLP of the write has been accepted at the pins.
 //
-// The halves are dma_read and dma_write; they share nothing. Without bus mastering a read returns DmaNoMaster and a
+// Inside are two dma_read and a dma_write; they share nothing. Without bus mastering a read returns DmaNoMaster and a
 // write is swallowed. There is no completion timer: a read that is never answered stays.
 module dma_master #(
-  parameter int unsigned NumTags = 256,
+  parameter int unsigned NumTags = 248,        // payload reads: 1..248
   parameter int unsigned BufBytes = 65536,
-  parameter int unsigned MaxReads = 128        // rd_req in flight
+  parameter int unsigned MaxReads = 512,       // rd_req in flight
+  parameter int unsigned WqeBufBytes = 16384,
+  parameter int unsigned MaxWqeReads = 32
 ) (
   input  logic clk_i,
   input  logic rst_ni,
   input  rnic_pkg::pcie_cfg_t cfg_i,
-  // Reads
+  // Payload reads
   input  logic rd_valid_i,
   output logic rd_ready_o,
   input  rnic_pkg::rd_req_t rd_i,
   output logic pay_valid_o,
   input  logic pay_ready_i,
   output rnic_pkg::payload_t pay_o,
+  // WQE reads, likewise
+  input  logic rd2_valid_i,
+  output logic rd2_ready_o,
+  input  rnic_pkg::rd_req_t rd2_i,
+  output logic pay2_valid_o,
+  input  logic pay2_ready_i,
+  output rnic_pkg::payload_t pay2_o,
   // Writes: request, then ceil(len/64) beats of data
   input  logic wr_valid_i,
   output logic wr_ready_o,
@@ -53,17 +64,64 @@ module dma_master #(
   output logic stat_unexpected_o,      // completion for a tag that is not in use
   output logic stat_cpl_error_o,
   output logic stat_malformed_o,       // more data than asked for, or inconsistent
-  output logic probe_rd_o,             // read accepted
+  output logic probe_rd_o,             // payload read accepted
   output rnic_pkg::op_t probe_rd_op_o,
   output logic probe_done_o,           // last payload byte of a read in the buffer
   output rnic_pkg::op_t probe_done_op_o,
   output logic idle_o
 );
-  logic rd_idle, wr_idle;
-  assign idle_o = rd_idle && wr_idle;
+  localparam int unsigned WqeTags = 8;
+  localparam logic [4:0] WqeTop = 5'd31;       // their tags' upper bits, with extended tags
+  localparam logic [4:0] WqeTop5 = 5'd3;       // and without
+
+  if (NumTags < 1 || NumTags > 256 - WqeTags) $error("NumTags must be 1..248");
+
+  logic rd_idle, rd2_idle, wr_idle;
+  assign idle_o = rd_idle && rd2_idle && wr_idle;
+
+  // ---- Requests: WQEs first -----------------------------------------------------------------------------------------
+  logic treq_pay_valid, treq_wqe_valid, treq_wqe_go, held_q;
+  logic [4:0] wqe_top;
+  rnic_pkg::tlp_req_t treq_pay, treq_wqe;
+  assign wqe_top = cfg_i.ext_tag ? WqeTop : WqeTop5;
+  assign treq_wqe_go = treq_wqe_valid && !held_q;
+  assign treq_rd_valid_o = treq_pay_valid || treq_wqe_valid;
+
+  always_comb begin
+    treq_rd_o = treq_pay;
+    if (treq_wqe_go) begin
+      treq_rd_o = treq_wqe;
+      treq_rd_o.tag = {2'b0, wqe_top, treq_wqe.tag[2:0]};
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) held_q <= 1'b0;
+    else held_q <= treq_pay_valid && !treq_wqe_go && !treq_rd_ready_i;
+  end
+
+  // ---- Completions go by their tag, all beats of one together -------------------------------------------------------
+  logic cpl_wqe, cpl_wqe_q;
+  rnic_pkg::cpl_t cpl_local;
+  assign cpl_wqe = cpl_i.sop ? cpl_i.tag[9:3] == {2'b0, wqe_top} : cpl_wqe_q;
+  always_comb begin
+    cpl_local = cpl_i;
+    cpl_local.tag = {7'b0, cpl_i.tag[2:0]};
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) cpl_wqe_q <= 1'b0;
+    else if (cpl_valid_i) cpl_wqe_q <= cpl_wqe;
+  end
+
+  logic pay_unexpected, pay_error, pay_malformed, wqe_unexpected, wqe_error, wqe_malformed;
+  assign stat_unexpected_o = pay_unexpected || wqe_unexpected;     // never both: one completion beat a cycle
+  assign stat_cpl_error_o = pay_error || wqe_error;
+  assign stat_malformed_o = pay_malformed || wqe_malformed;
 
   dma_read #(
     .NumTags(NumTags),
+    .NumTags5(24),
     .BufBytes(BufBytes),
     .MaxReads(MaxReads)
   ) u_read (
@@ -76,19 +134,50 @@ module dma_master #(
     .pay_valid_o,
     .pay_ready_i,
     .pay_o,
-    .treq_rd_valid_o,
-    .treq_rd_ready_i,
-    .treq_rd_o,
-    .cpl_valid_i,
+    .treq_rd_valid_o(treq_pay_valid),
+    .treq_rd_ready_i(treq_rd_ready_i && !treq_wqe_go),
+    .treq_rd_o(treq_pay),
+    .cpl_valid_i(cpl_valid_i && !cpl_wqe),
     .cpl_i,
-    .stat_unexpected_o,
-    .stat_cpl_error_o,
-    .stat_malformed_o,
+    .stat_unexpected_o(pay_unexpected),
+    .stat_cpl_error_o(pay_error),
+    .stat_malformed_o(pay_malformed),
     .probe_rd_o,
     .probe_rd_op_o,
     .probe_done_o,
     .probe_done_op_o,
     .idle_o(rd_idle)
+  );
+
+  logic wqe_probe_rd, wqe_probe_done;
+  rnic_pkg::op_t wqe_probe_rd_op, wqe_probe_done_op;
+  dma_read #(
+    .NumTags(WqeTags),
+    .BufBytes(WqeBufBytes),
+    .MaxReads(MaxWqeReads)
+  ) u_read_wqe (
+    .clk_i,
+    .rst_ni,
+    .cfg_i,
+    .rd_valid_i(rd2_valid_i),
+    .rd_ready_o(rd2_ready_o),
+    .rd_i(rd2_i),
+    .pay_valid_o(pay2_valid_o),
+    .pay_ready_i(pay2_ready_i),
+    .pay_o(pay2_o),
+    .treq_rd_valid_o(treq_wqe_valid),
+    .treq_rd_ready_i(treq_rd_ready_i && treq_wqe_go),
+    .treq_rd_o(treq_wqe),
+    .cpl_valid_i(cpl_valid_i && cpl_wqe),
+    .cpl_i(cpl_local),
+    .stat_unexpected_o(wqe_unexpected),
+    .stat_cpl_error_o(wqe_error),
+    .stat_malformed_o(wqe_malformed),
+    .probe_rd_o(wqe_probe_rd),
+    .probe_rd_op_o(wqe_probe_rd_op),
+    .probe_done_o(wqe_probe_done),
+    .probe_done_op_o(wqe_probe_done_op),
+    .idle_o(rd2_idle)
   );
 
   dma_write u_write (

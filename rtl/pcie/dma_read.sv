@@ -12,7 +12,8 @@
 // pay_valid_o 4 cycles (3 after probe_done_o). One TLP a cycle; one payload beat a cycle, and one cycle more for a
 // read that starts inside a line and reaches into the next.
 module dma_read #(
-  parameter int unsigned NumTags = 256,        // 1..256
+  parameter int unsigned NumTags = 256,        // 1..256, from 0 on
+  parameter int unsigned NumTags5 = 32,        // of them without extended tags: 1..32
   parameter int unsigned BufBytes = 65536,     // power of two, at least 8192
   parameter int unsigned MaxReads = 128        // power of two, at least 2
 ) (
@@ -45,10 +46,11 @@ module dma_read #(
 );
   localparam int unsigned Lines = BufBytes / 64;
   localparam int unsigned LineW = $clog2(Lines);
+  localparam int unsigned TagW = NumTags > 1 ? $clog2(NumTags) : 1;
   localparam int unsigned PosW = LineW + 4;    // position of a DW in the ring
   localparam int unsigned SlotW = $clog2(MaxReads);
   localparam int unsigned OpW = 51;            // width of op_t
-  localparam int unsigned InfoW = 6 + 13 + 7 + 7;
+  localparam int unsigned InfoW = 1 + 6 + 13 + 7 + 7;
   localparam int unsigned StaticW = SlotW + 1 + 2 + 2;
   localparam int unsigned DynW = 1 + PosW + 11;
 
@@ -143,7 +145,8 @@ module dma_read #(
   logic b_fin;
   logic [7:0] b_tag_q;
   tag_allocator #(
-    .NumTags(NumTags)
+    .NumTags(NumTags),
+    .NumTags5(NumTags5)
   ) u_tags (
     .clk_i,
     .rst_ni,
@@ -172,8 +175,8 @@ module dma_read #(
   logic b_a6_q;
   logic [1:0] b_off_q, b_pad_q;
 
-  logic [StaticW-1:0] static_mem [256];
-  logic [DynW-1:0] dyn_mem [256];
+  logic [StaticW-1:0] static_mem [1 << TagW];
+  logic [DynW-1:0] dyn_mem [1 << TagW];
 
   logic b_over, b_write, b_end, b_err;
   logic [4:0] b_n, b_nw;
@@ -228,18 +231,18 @@ module dma_read #(
       b_bc_q <= cpl_i.byte_count;
       b_la_q <= cpl_i.lower_addr;
       b_left_q <= cpl_i.len_dw;
-      {b_slot_q, b_a6_q, b_off_q, b_pad_q} <= static_mem[a_tag];
-      {b_started_q, b_pos_q, b_rem_q} <= a_same ? {1'b1, b_pos_next, b_rem_next} : dyn_mem[a_tag];
+      {b_slot_q, b_a6_q, b_off_q, b_pad_q} <= static_mem[a_tag[TagW-1:0]];
+      {b_started_q, b_pos_q, b_rem_q} <= a_same ? {1'b1, b_pos_next, b_rem_next} : dyn_mem[a_tag[TagW-1:0]];
     end else if (b_valid_q) begin
       b_left_q <= b_left_q - {6'b0, b_n};
       b_pos_q <= b_pos_next;
       b_rem_q <= b_rem_next;
     end
     if (fire) begin
-      static_mem[tag] <= {sp_slot_q, sp_addr[6] ^ sp_pos_q[4], sp_addr[1:0], 2'd0 - sp_addr[1:0] - sp_len[1:0]};
-      dyn_mem[tag] <= {1'b0, sp_pos_q, sp_dws};
+      static_mem[tag[TagW-1:0]] <= {sp_slot_q, sp_addr[6] ^ sp_pos_q[4], sp_addr[1:0], 2'd0 - sp_addr[1:0] - sp_len[1:0]};
+      dyn_mem[tag[TagW-1:0]] <= {1'b0, sp_pos_q, sp_dws};
     end
-    if (b_end && !b_fin) dyn_mem[b_tag_q] <= {1'b1, b_pos_next, b_rem_next};
+    if (b_end && !b_fin) dyn_mem[b_tag_q[TagW-1:0]] <= {1'b1, b_pos_next, b_rem_next};
   end
 
   // ---- Per read: pieces still out, first error, finished ----------------------------------------------------------
@@ -261,7 +264,7 @@ module dma_read #(
     if (accept) begin
       out_mem[wslot] <= in_cuts + 6'd1;
       st_mem[wslot] <= go_bus ? rnic_pkg::DmaOk : rnic_pkg::DmaNoMaster;
-      info_mem[wslot] <= {rd_i.addr[5:0], rd_i.len, in_lines, in_steps};
+      info_mem[wslot] <= {rd_i.more, rd_i.addr[5:0], rd_i.len, in_lines, in_steps};
       op_mem[wslot] <= rd_i.op;
     end
     if (b_fin) begin
@@ -276,7 +279,7 @@ module dma_read #(
   // Stage R reads a line (r_*), stage S joins it with the one before and shifts; then the output register.
   logic pay_valid_q, r_valid_q, mid_q;
   rnic_pkg::payload_t pay_q;
-  logic r_first_q, r_direct_q;
+  logic r_first_q, r_direct_q, r_more_q;
   logic [2:0] r_status_q;
   logic [5:0] r_off_q;
   logic [12:0] r_bytes_q;              // bytes still to output, from this step on
@@ -284,12 +287,13 @@ module dma_read #(
   logic [6:0] steps_q, lines_q;
   logic [LineW-1:0] oline_q;           // next line to read
 
+  logic h_more;
   logic [5:0] h_off;
   logic [12:0] h_len;
   logic [6:0] h_lines, h_steps, steps, lines;
   logic [2:0] h_status;
   logic advance, start, step, step_last, fail, emit, r_last;
-  assign {h_off, h_len, h_lines, h_steps} = info_mem[rptr_q[SlotW-1:0]];
+  assign {h_more, h_off, h_len, h_lines, h_steps} = info_mem[rptr_q[SlotW-1:0]];
   assign h_status = st_mem[rptr_q[SlotW-1:0]];
   assign advance = !pay_valid_q || pay_ready_i;
   assign start = advance && !mid_q && wptr_q != rptr_q && done_q[rptr_q[SlotW-1:0]];
@@ -381,6 +385,7 @@ module dma_read #(
       r_first_q <= start;
       if (start) begin
         r_status_q <= h_status;
+        r_more_q <= h_more;
         r_off_q <= h_off;
         r_direct_q <= fail || h_off == 6'd0 || h_lines == 7'd1;
         r_bytes_q <= h_len;
@@ -393,6 +398,7 @@ module dma_read #(
       logic [1023:0] two;
       two = {r_line, r_direct_q ? r_line : prev_q} >> {r_off_q, 3'b0};
       pay_q.last <= r_last;
+      pay_q.more <= r_more_q;
       pay_q.status <= r_status_q;
       if (r_status_q != rnic_pkg::DmaOk) begin
         pay_q.bytes <= 7'd1;
@@ -414,6 +420,7 @@ module dma_read #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) treq_rd_valid_o && !treq_rd_ready_i |=>
                    treq_rd_valid_o && $stable(treq_rd_o));
   assert property (@(posedge clk_i) disable iff (!rst_ni) pay_valid_o && !pay_ready_i |=>
-                   pay_valid_o && $stable(pay_q.last) && $stable(pay_q.bytes) && $stable(pay_q.status));
+                   pay_valid_o && $stable(pay_q.last) && $stable(pay_q.more) && $stable(pay_q.bytes) &&
+                   $stable(pay_q.status));
 `endif
 endmodule

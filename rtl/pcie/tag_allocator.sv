@@ -3,11 +3,12 @@
 // request has been answered.
 //
 // A tag is reserved from the choice on (tag_valid_o), in use from take_i on, and free again after free_i. 5-bit tags
-// unless ext_tag_i; NumTags of them at most. Choosing needs want_i: a request will wait after this edge.
+// unless ext_tag_i; NumTags of them at most, of 5-bit ones NumTags5. Choosing needs want_i: a request will wait after this edge.
 //
 // Latency: want_i to tag_valid_o 1 cycle; a freed tag can be chosen in the next cycle. One tag a cycle.
 module tag_allocator #(
-  parameter int unsigned NumTags = 256           // 1..256
+  parameter int unsigned NumTags = 256,          // 1..256
+  parameter int unsigned NumTags5 = 32           // 1..32; those below both are handed out without ext_tag_i
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -26,9 +27,10 @@ module tag_allocator #(
 );
   // Tags that may be handed out.
   localparam logic [255:0] AllTags = {256{1'b1}} >> (256 - NumTags);
-  localparam logic [255:0] FiveBitTags = AllTags & 256'hFFFF_FFFF;
+  localparam logic [255:0] FiveBitTags = AllTags & ({256{1'b1}} >> (256 - NumTags5));
 
   if (NumTags < 1 || NumTags > 256) $error("NumTags must be 1..256");
+  if (NumTags5 < 1 || NumTags5 > 32) $error("NumTags5 must be 1..32");
 
   // Index of a set bit in 16, lowest first; meaningless without one.
   function automatic logic [3:0] first16(input logic [15:0] x);
@@ -83,7 +85,8 @@ module tag_allocator #(
 
 `ifndef SYNTHESIS
   tag_checker #(
-    .NumTags(NumTags)
+    .NumTags(NumTags),
+    .NumTags5(NumTags5)
   ) u_check (
     .clk_i, .rst_ni, .ext_tag_i, .want_i, .tag_valid_i(tag_valid_o), .tag_i(tag_o), .take_i, .free_i, .free_tag_i,
     .look_tag_i, .look_used_i(look_used_o), .busy_i(busy_q)

@@ -2,7 +2,8 @@
 // Properties of tag_allocator, for one tag: which, a proof leaves open; simulation follows one from its use to its
 // release, then the next that is used.
 module tag_checker #(
-  parameter int unsigned NumTags = 256
+  parameter int unsigned NumTags = 256,
+  parameter int unsigned NumTags5 = 32
 ) (
   input logic clk_i,
   input logic rst_ni,
@@ -37,7 +38,7 @@ module tag_checker #(
   // What the choice at the edge before had to find.
   logic allowed, choice, found_q, five_q;
   logic [7:0] found_tag_q;
-  assign allowed = {1'b0, who} < 9'(NumTags) && (ext_tag_i || who < 8'd32);
+  assign allowed = {1'b0, who} < 9'(NumTags) && (ext_tag_i || who < 8'(NumTags5));
   assign choice = want_i && (!tag_valid_i || take_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -59,7 +60,7 @@ module tag_checker #(
       TakenWhenOffered : assume (!take_i || tag_valid_i);
       FreedOnce : assume (!(free_i && free_tag_i == who) || used_q);
       NotTwice : assert (!(used_q && tag_valid_i && tag_i == who));
-      WithinLimit : assert (!tag_valid_i || ({1'b0, tag_i} < 9'(NumTags) && (!five_q || tag_i < 8'd32)));
+      WithinLimit : assert (!tag_valid_i || ({1'b0, tag_i} < 9'(NumTags) && (!five_q || tag_i < 8'(NumTags5))));
       NoneLost : assert (busy_i[who] == (used_q || (tag_valid_i && tag_i == who)));
       LowestFree : assert (!found_q || (tag_valid_i && tag_i <= found_tag_q));
       LookUp : assert (look_tag_i != who || look_used_i == used_q);

@@ -121,7 +121,13 @@ package rnic_pkg;
   localparam logic [1:0] SqInHost = 2'd1;
 
   typedef struct packed {
-    logic [255:0] rsvd6;
+    logic [159:0] rsvd6;
+    logic [15:0] rate_burst;   // DW26: 256 B units that may leave at once behind an idle time
+    logic [6:0] rsvd8b;
+    logic rate_en;             //       [8] rate limiter on
+    logic [7:0] weight;        //       [7:0] share among the QPs of its priority; 0 counts as 1
+    logic [31:0] rate_gap;     // DW25: rate limiter: time a byte takes, in 2^-16 ns
+    logic [31:0] rsvd8a;       // DW24
     logic [127:0] dgid;        // DW20-23; IPv4: ::ffff:a.b.c.d, the address in bytes 12-15
     logic [127:0] sgid;        // DW16-19
     logic [31:0] qkey;         // DW15
@@ -195,6 +201,13 @@ package rnic_pkg;
   } mpt_t;
 
   // ---- TX path --------------------------------------------------------------------------------------------------------
+  // One data segment of a message.
+  typedef struct packed {
+    logic [63:0] addr;         // virtual address
+    logic [31:0] lkey;
+    logic [31:0] len;          // bytes, 1 .. 2^31
+  } sge_t;
+
   // Transmit state of a QP, on chip; starts from the context after CmdQpModify.
   typedef struct packed {
     logic [15:0] ci;           // next WQE to complete decoding (block index)
@@ -206,11 +219,16 @@ package rnic_pkg;
     logic [7:0] opcode;        // WQE opcode
     logic signaled;
     logic solicited;
-    logic [31:0] imm;
-    logic [31:0] lkey;
-    logic [63:0] laddr;        // of the message's first byte
-    logic [31:0] msg_len;
+    logic [31:0] imm;          // immediate data, or the rkey that SEND with invalidate takes back
+    logic [31:0] msg_len;      // of all segments together, 0 .. 2^31
     logic [1:0] wqebbs;        // blocks of the WQE less one
+    logic [2:0] num_sge;       // 0..4; 0 also for inline data
+    logic [1:0] sge_idx;       // segment of the next byte
+    logic [31:0] sge_off;      // its offset in that segment
+    sge_t sge3;
+    sge_t sge2;
+    sge_t sge1;
+    sge_t sge0;
   } tx_state_t;
 
   // Job: one QP's turn, from wqe_fetch_engine to tx_segmenter. At most one job a QP is in flight.
@@ -221,28 +239,39 @@ package rnic_pkg;
     logic flush;               // QP in error: complete this WQE with syndrome 05, send nothing
     logic [7:0] err;           // not 0: CQE error syndrome found while decoding
     tx_state_t st;             // with the message's fields filled in, whether just decoded or continued
-    logic [63:0] raddr;        // first packet of a WRITE
+    logic [63:0] raddr;        // first packet of a WRITE; READ; atomic
     logic [31:0] rkey;
-    qpc_t qpc;
+    logic [63:0] swap_add;     // atomic: swap value or addend
+    logic [63:0] compare;      // CMP_SWAP
+    logic inl;                 // payload is inl_data[8*msg_len-1:0]; one packet always
+    logic [1887:0] inl_data;   // up to 236 B
+    qpc_t qpc;                 // UD: path fields (dest_qpn, qkey, dgid, dmac, tos, ttl, flow_label, udp_sport) as in the WQE
   } tx_job_t;
 
   // One packet (or an error report that must keep its place), from tx_segmenter to tx_packetizer.
   typedef struct packed {
     op_t op;
-    logic [7:0] err;           // not 0: no packet; report this syndrome
-    logic signaled;
+    logic [7:0] err;           // not 0: no packet; report this syndrome (vendor syndrome in imm[7:0])
+    logic signaled;            // completion wanted; never set for READ and atomic, which complete with their response
     logic [7:0] wqe_opcode;
     logic [23:0] cqn;
     logic [31:0] msg_len;
     logic [7:0] bth_opcode;
     logic solicited;
     logic ack_req;
-    logic has_reth;
-    logic has_imm;
+    // Extension headers behind the BTH, in this order; at most one of reth, atomic and deth
+    logic has_deth;            // 8 B: qkey, op.qpn
+    logic has_reth;            // 16 B: raddr, rkey, msg_len
+    logic has_atomic;          // 28 B: raddr, rkey, swap_add, compare
+    logic has_imm;             // 4 B: imm (ImmDt, or IETH: the same place and size)
     logic [63:0] raddr;
     logic [31:0] rkey;
+    logic [63:0] swap_add;
+    logic [63:0] compare;
+    logic [31:0] qkey;
     logic [31:0] imm;
     logic [12:0] payload_len;
+    logic inl;                 // payload comes on the inline stream, not from dma_master
     logic [15:0] ip_id;
     // Copied from the context:
     logic mig_req;
@@ -253,11 +282,33 @@ package rnic_pkg;
     logic [15:0] udp_sport;
     logic [7:0] tos;
     logic [7:0] ttl;
+    logic [19:0] flow_label;
+    logic ipv6;
+    logic vlan_en;
+    logic [15:0] vlan_tci;
     logic [47:0] smac;
     logic [47:0] dmac;
-    logic [31:0] sip;          // wire order
-    logic [31:0] dip;          // wire order
+    logic [127:0] sgid;        // wire order; IPv4: bytes 12-15
+    logic [127:0] dgid;
   } pkt_desc_t;
+
+  // End of a QP's turn, from tx_segmenter to qp_scheduler, with what the scheduler has to know of the QP's context.
+  typedef struct packed {
+    logic [9:0] qpn;
+    logic more;                // it knows of further work
+    logic [13:0] bytes;        // of this turn's frames, Ethernet header to FCS; the last packet's when the turn had more
+    logic [2:0] prio;
+    logic [7:0] weight;
+    logic rate_en;
+    logic [31:0] rate_gap;     // 2^-16 ns a byte
+    logic [15:0] rate_burst;   // 256 B
+  } turn_end_t;
+
+  // Scheduling between priorities; changes only while idle.
+  typedef struct packed {
+    logic [7:0] strict;        // one bit a priority: goes before all that are not strict, higher ones first
+    logic [63:0] weights;      // 8 bits a priority: share among those that are not strict; 0 counts as 1
+  } sched_cfg_t;
 
   // ---- DMA ------------------------------------------------------------------------------------------------------------
   localparam logic [2:0] DmaOk = 3'd0;
@@ -271,12 +322,14 @@ package rnic_pkg;
   typedef struct packed {
     logic [63:0] addr;         // bus address
     logic [12:0] len;          // 1..4096 bytes
+    logic more;                // the packet's payload goes on with the next read
     op_t op;
   } rd_req_t;
 
   // Payload, in request order, first byte in lane 0.
   typedef struct packed {
     logic last;
+    logic more;                // the packet's payload goes on with the next read; the same in all beats of a read
     logic [6:0] bytes;         // valid bytes in this beat, 1..64; 64 unless last
     logic [2:0] status;        // valid with last
     logic [511:0] data;

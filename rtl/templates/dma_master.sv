@@ -9,13 +9,13 @@
 // Latency: those of dma_read and dma_write (DmaMasterTest.Latencies).
 // A version that takes N cycles more declares +latency+dma_master+N in its list.
 //
-// Streams that come in: rd, wr, wdata. A beat is taken at the edge before which valid and ready are both high; ready
-// may depend on valid, valid never on ready; valid and payload stay until then.
+// Streams that come in: rd, rd2, wr, wdata. A beat is taken at the edge before which valid and ready are both high;
+// ready may depend on valid, valid never on ready; valid and payload stay until then.
 //
 // Has to drive, whatever is inside:
-//   probe_rd_o         in the cycle in which a read is accepted (rd_valid_i && rd_ready_o)
+//   probe_rd_o         in the cycle in which a payload read is accepted (rd_valid_i && rd_ready_o)
 //   probe_rd_op_o      with probe_rd_o: the read's op
-//   probe_done_o       in the cycle in which the last payload byte of a read is in the buffer, before it is offered;
+//   probe_done_o       in the cycle in which the last byte of a payload read is in the buffer, before it is offered;
 //                      not for a failed read
 //   probe_done_op_o    with probe_done_o: the read's op
 //   stat_unexpected_o  once for each completion whose tag is not in use
@@ -27,21 +27,32 @@
 //   payload      offered only when the whole packet is there, in request order
 //   wr_done_o    when the last TLP of the write has been accepted at the pins; the NIC takes it as the probe cqe
 //   completions  always taken
+//   wqe_reads    neither wait for payload's data nor hold it up; their tags are 248 to 255, or 24 to 31 without
+//                extended tags
 module dma_master #(
-  parameter int unsigned NumTags = 256,
+  parameter int unsigned NumTags = 248,        // payload reads: 1..248
   parameter int unsigned BufBytes = 65536,
-  parameter int unsigned MaxReads = 128        // rd_req in flight
+  parameter int unsigned MaxReads = 512,       // rd_req in flight
+  parameter int unsigned WqeBufBytes = 16384,
+  parameter int unsigned MaxWqeReads = 32
 ) (
   input  logic clk_i,
   input  logic rst_ni,
   input  rnic_pkg::pcie_cfg_t cfg_i,
-  // Reads
+  // Payload reads
   input  logic rd_valid_i,
   output logic rd_ready_o,
   input  rnic_pkg::rd_req_t rd_i,
   output logic pay_valid_o,
   input  logic pay_ready_i,
   output rnic_pkg::payload_t pay_o,
+  // WQE reads, likewise
+  input  logic rd2_valid_i,
+  output logic rd2_ready_o,
+  input  rnic_pkg::rd_req_t rd2_i,
+  output logic pay2_valid_o,
+  input  logic pay2_ready_i,
+  output rnic_pkg::payload_t pay2_o,
   // Writes: request, then ceil(len/64) beats of data
   input  logic wr_valid_i,
   output logic wr_ready_o,
@@ -69,7 +80,7 @@ module dma_master #(
   output logic stat_unexpected_o,      // completion for a tag that is not in use
   output logic stat_cpl_error_o,
   output logic stat_malformed_o,       // more data than asked for, or inconsistent
-  output logic probe_rd_o,             // read accepted
+  output logic probe_rd_o,             // payload read accepted
   output rnic_pkg::op_t probe_rd_op_o,
   output logic probe_done_o,           // last payload byte of a read in the buffer
   output rnic_pkg::op_t probe_done_op_o,
@@ -77,6 +88,7 @@ module dma_master #(
 );
   // ---- Places for registers: 1 puts one into the stream, which costs a cycle --------------------
   localparam bit RegRd = 1'b0;
+  localparam bit RegRd2 = 1'b0;
   localparam bit RegWr = 1'b0;
   localparam bit RegWdata = 1'b0;
 
@@ -92,6 +104,20 @@ module dma_master #(
     assign rd_valid = rd_valid_i;
     assign rd_ready_o = rd_ready;
     assign rd = rd_i;
+  end
+
+  logic rd2_valid, rd2_ready;
+  rnic_pkg::rd_req_t rd2;
+  if (RegRd2) begin : gen_rd2_reg
+    stream_register #(.Width($bits(rd2_i))) u_rd2_reg (
+      .clk_i, .rst_ni,
+      .in_valid_i(rd2_valid_i), .in_ready_o(rd2_ready_o), .in_data_i(rd2_i),
+      .out_valid_o(rd2_valid), .out_ready_i(rd2_ready), .out_data_o(rd2)
+    );
+  end else begin : gen_rd2_wire
+    assign rd2_valid = rd2_valid_i;
+    assign rd2_ready_o = rd2_ready;
+    assign rd2 = rd2_i;
   end
 
   logic wr_valid, wr_ready;
@@ -125,10 +151,11 @@ module dma_master #(
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   logic idle;
   dma_master_ref #(
-    .NumTags(NumTags), .BufBytes(BufBytes), .MaxReads(MaxReads)
+    .NumTags(NumTags), .BufBytes(BufBytes), .MaxReads(MaxReads), .WqeBufBytes(WqeBufBytes), .MaxWqeReads(MaxWqeReads)
   ) u_ref (
     .clk_i, .rst_ni, .cfg_i, .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd), .pay_valid_o,
-    .pay_ready_i, .pay_o, .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_i(wr),
+    .pay_ready_i, .pay_o, .rd2_valid_i(rd2_valid), .rd2_ready_o(rd2_ready), .rd2_i(rd2),
+    .pay2_valid_o, .pay2_ready_i, .pay2_o, .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_i(wr),
     .wdata_valid_i(wdata_valid), .wdata_ready_o(wdata_ready), .wdata_i(wdata), .wr_done_o,
     .wr_done_op_o, .treq_rd_valid_o, .treq_rd_ready_i, .treq_rd_o, .treq_wr_valid_o,
     .treq_wr_ready_i, .treq_wr_o, .twd_valid_o, .twd_ready_i, .twd_o, .twr_sent_i, .cpl_valid_i,
@@ -137,5 +164,5 @@ module dma_master #(
   );
 
   // What stands in a register is work: no edge may be left out while it does.
-  assign idle_o = idle && !(RegRd && rd_valid) && !(RegWr && wr_valid) && !(RegWdata && wdata_valid);
+  assign idle_o = idle && !(RegRd && rd_valid) && !(RegRd2 && rd2_valid) && !(RegWr && wr_valid) && !(RegWdata && wdata_valid);
 endmodule

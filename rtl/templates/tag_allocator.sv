@@ -12,7 +12,8 @@
 // Has to keep:
 //   tags  none is given out twice before free_i, none is lost
 module tag_allocator #(
-  parameter int unsigned NumTags = 256           // 1..256
+  parameter int unsigned NumTags = 256,          // 1..256
+  parameter int unsigned NumTags5 = 32           // 1..32; those below both are handed out without ext_tag_i
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -31,7 +32,7 @@ module tag_allocator #(
 );
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   tag_allocator_ref #(
-    .NumTags(NumTags)
+    .NumTags(NumTags), .NumTags5(NumTags5)
   ) u_ref (
     .clk_i, .rst_ni, .ext_tag_i, .want_i, .tag_valid_o, .tag_o, .take_i, .free_i, .free_tag_i,
     .look_tag_i, .look_used_o

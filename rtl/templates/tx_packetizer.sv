@@ -9,8 +9,8 @@
 // Latency: payload offered to last beat of a 64 B WRITE accepted: 13 edges (TxPacketizerTest.LatencyOf64ByteWrite).
 // A version that takes N cycles more declares +latency+tx_packetizer+N in its list.
 //
-// Streams that come in: desc, pay. A beat is taken at the edge before which valid and ready are both high; ready may
-// depend on valid, valid never on ready; valid and payload stay until then.
+// Streams that come in: desc, pay, inl. A beat is taken at the edge before which valid and ready are both high; ready
+// may depend on valid, valid never on ready; valid and payload stay until then.
 //
 // Has to drive, whatever is inside:
 //   probe_mac_o     in the cycle in which the MAC takes the last beat of a frame (mac_valid_o && mac_ready_i &&
@@ -20,6 +20,7 @@
 //
 // Has to keep:
 //   frames       in the order of the descriptions; no gap inside a frame
+//   payloads     from the stream that the description names, none from the other, also those that are thrown away
 //   completions  offered in order, a frame's after the MAC has taken its last beat
 //   mac_o        op, prio and port stand with every beat of a frame
 module tx_packetizer (
@@ -31,6 +32,9 @@ module tx_packetizer (
   input  logic pay_valid_i,
   output logic pay_ready_o,
   input  rnic_pkg::payload_t pay_i,
+  input  logic inl_valid_i,
+  output logic inl_ready_o,
+  input  rnic_pkg::payload_t inl_i,
   output logic mac_valid_o,
   input  logic mac_ready_i,
   output rnic_pkg::mac_beat_t mac_o,
@@ -52,6 +56,7 @@ module tx_packetizer (
   // ---- Places for registers: 1 puts one into the stream, which costs a cycle --------------------
   localparam bit RegDesc = 1'b0;
   localparam bit RegPay = 1'b0;
+  localparam bit RegInl = 1'b0;
 
   logic desc_valid, desc_ready;
   rnic_pkg::pkt_desc_t desc;
@@ -81,15 +86,30 @@ module tx_packetizer (
     assign pay = pay_i;
   end
 
+  logic inl_valid, inl_ready;
+  rnic_pkg::payload_t inl;
+  if (RegInl) begin : gen_inl_reg
+    stream_register #(.Width($bits(inl_i))) u_inl_reg (
+      .clk_i, .rst_ni,
+      .in_valid_i(inl_valid_i), .in_ready_o(inl_ready_o), .in_data_i(inl_i),
+      .out_valid_o(inl_valid), .out_ready_i(inl_ready), .out_data_o(inl)
+    );
+  end else begin : gen_inl_wire
+    assign inl_valid = inl_valid_i;
+    assign inl_ready_o = inl_ready;
+    assign inl = inl_i;
+  end
+
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   logic idle;
   tx_packetizer_ref u_ref (
     .clk_i, .rst_ni, .desc_valid_i(desc_valid), .desc_ready_o(desc_ready), .desc_i(desc),
-    .pay_valid_i(pay_valid), .pay_ready_o(pay_ready), .pay_i(pay), .mac_valid_o, .mac_ready_i,
-    .mac_o, .mac_port_o, .cqe_valid_o, .cqe_ready_i, .cqe_o, .err_o, .err_qpn_o, .clear_i,
-    .clear_qpn_i, .probe_mac_o, .probe_mac_op_o, .idle_o(idle)
+    .pay_valid_i(pay_valid), .pay_ready_o(pay_ready), .pay_i(pay), .inl_valid_i(inl_valid),
+    .inl_ready_o(inl_ready), .inl_i(inl), .mac_valid_o, .mac_ready_i, .mac_o, .mac_port_o,
+    .cqe_valid_o, .cqe_ready_i, .cqe_o, .err_o, .err_qpn_o, .clear_i, .clear_qpn_i, .probe_mac_o,
+    .probe_mac_op_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.
-  assign idle_o = idle && !(RegDesc && desc_valid) && !(RegPay && pay_valid);
+  assign idle_o = idle && !(RegDesc && desc_valid) && !(RegPay && pay_valid) && !(RegInl && inl_valid);
 endmodule

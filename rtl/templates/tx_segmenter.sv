@@ -6,7 +6,8 @@
 // What our block does: the head of rtl/tx/tx_segmenter.sv, and docs/blocks. What holds for every block:
 // docs/howto/override.md.
 //
-// Latency: job to read request 4 cycles with a region's answer after 2 (TxSegmenterTest.ReadFollowsJobInFourCycles).
+// Latency: job to read request 4 cycles with a region's answer after 2 (TxSegmenterTest.ReadFollowsJobInFourCycles),
+// one more for each further segment (TxSegmenterTest.SegmentsAndPiecesTakeACycleEach).
 // A version that takes N cycles more declares +latency+tx_segmenter+N in its list.
 //
 // Streams that come in: job, mpt_rsp. A beat is taken at the edge before which valid and ready are both high; ready may
@@ -16,8 +17,10 @@
 //   idle_o  low from the job until its QP has been released and everything offered has been taken
 //
 // Has to keep:
-//   order    descriptions and reads in the same order; none of either for a noop
-//   release  exactly one for every job, after the state has been written
+//   order    descriptions, reads and inline beats in the same order; none of any for a noop
+//   pieces   more is set on all reads of a packet but the last; a packet's inline beats follow each other while they
+//            are taken
+//   release  exactly one for every job, after the state has been written, with the bytes of the turn's last frame
 module tx_segmenter (
   input  logic clk_i,
   input  logic rst_ni,
@@ -36,20 +39,23 @@ module tx_segmenter (
   output logic desc_valid_o,
   input  logic desc_ready_i,
   output rnic_pkg::pkt_desc_t desc_o,
-  // Payload reads, in the same order; none for packets without payload
+  // Payload reads, in the same order; none for packets without payload from memory
   output logic rd_valid_o,
   input  logic rd_ready_i,
   output rnic_pkg::rd_req_t rd_o,
+  // Inline payload, in the same order; beats of a packet follow each other unless inl_ready_i is low
+  output logic inl_valid_o,
+  input  logic inl_ready_i,
+  output rnic_pkg::payload_t inl_o,
   // Transmit state, written at the end of a turn
   output logic st_we_o,
   output logic [9:0] st_qpn_o,
   output rnic_pkg::tx_state_t st_o,
   output logic err_o,                  // QP to error
   output logic [9:0] err_qpn_o,
-  // End of the turn
+  // End of the turn; bytes 0 when it sent no packet
   output logic release_o,
-  output logic [9:0] release_qpn_o,
-  output logic release_more_o,
+  output rnic_pkg::turn_end_t turn_end_o,
   // QP state in the BAR1 context set to error
   output logic dm_req_valid_o,
   input  logic dm_req_ready_i,
@@ -94,9 +100,9 @@ module tx_segmenter (
     .clk_i, .rst_ni, .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job),
     .other_waiting_i, .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_idx_o,
     .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
-    .desc_valid_o, .desc_ready_i, .desc_o, .rd_valid_o, .rd_ready_i, .rd_o, .st_we_o, .st_qpn_o,
-    .st_o, .err_o, .err_qpn_o, .release_o, .release_qpn_o, .release_more_o, .dm_req_valid_o,
-    .dm_req_ready_i, .dm_req_o, .idle_o(idle)
+    .desc_valid_o, .desc_ready_i, .desc_o, .rd_valid_o, .rd_ready_i, .rd_o, .inl_valid_o,
+    .inl_ready_i, .inl_o, .st_we_o, .st_qpn_o, .st_o, .err_o, .err_qpn_o, .release_o, .turn_end_o,
+    .dm_req_valid_o, .dm_req_ready_i, .dm_req_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ICRC over the 512-bit beats of an untagged IPv4 frame. See docs/blocks/icrc.md.
+// ICRC over the 512-bit beats of an IPv4 or IPv6 frame, with or without an 802.1Q tag. See docs/blocks/icrc.md.
 //
-// Input: beats of the frame as it is, with zeros after the end of the covered bytes. The block itself sets the variant
-// fields (TOS, TTL, both checksums, BTH byte 4) to ones and the Ethernet header to zeros, which leave an empty register
-// as it is. Covered bytes end at 2 modulo 4, which all header lengths and the pad guarantee. The register after the
-// eight bytes of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are
-// taken back by multiplying with negative powers of x.
+// Input: beats of the frame as it is, with zeros after the end of the covered bytes. The block sees tag and IP version
+// in the first beat. It sets the variant fields (IPv4: TOS, TTL, header checksum; IPv6: traffic class, flow label, hop
+// limit; UDP checksum; BTH byte 4) to ones and Ethernet header and tag to zeros, which leave an empty register as it
+// is. Covered bytes end at 2 modulo 4, which all header lengths and the pad guarantee. The register after the eight
+// bytes of ones that stand for the LRH enters with the first beat as a constant. The zeros after the end are taken back
+// by multiplying with negative powers of x.
 //
 // Output: the four bytes as they stand in the frame, valid for one cycle five edges after the one that took the last
 // beat (that edge counted: Latency), and held until the next answer. One beat a cycle, gaps allowed, never stalls.
@@ -31,6 +32,8 @@ module icrc (
   localparam logic [1023:0] Reduce = crc_pkg::mulcols(crc_pkg::xpow(31));
   localparam logic [1023:0] Beat = crc_pkg::mulcols(crc_pkg::xpow(512));
   localparam logic [31:0] SeedAdv = crc_pkg::advance(roce_pkg::IcrcSeed, 8 * (64 - roce_pkg::EthBytes));
+  localparam logic [31:0] SeedAdvTag =
+      crc_pkg::advance(roce_pkg::IcrcSeed, 8 * (64 - roce_pkg::EthBytes - roce_pkg::VlanBytes));
   // Take back 2 bytes and 0..3 words; then 0, 4, 8 or 12 words.
   localparam logic [4095:0] Back0 = {
     crc_pkg::mulcols(crc_pkg::xinv(112)), crc_pkg::mulcols(crc_pkg::xinv(80)),
@@ -39,8 +42,32 @@ module icrc (
     crc_pkg::mulcols(crc_pkg::xinv(384)), crc_pkg::mulcols(crc_pkg::xinv(256)),
     crc_pkg::mulcols(crc_pkg::xinv(128)), crc_pkg::mulcols(crc_pkg::xinv(0))};
 
-  // ---- 1: carry-less products of the sixteen words with constants, four sums of four ------------------------------
-  logic v1_q, sop1_q, eop1_q;
+  // ---- 1: masks; carry-less products of the sixteen words with constants, four sums of four -----------------------
+  logic v1_q, sop1_q, eop1_q, tag1_q;
+  logic second_q;                      // the next beat is its frame's second
+  logic tag_q, v6_q;                   // of the frame that is open
+  logic tag, v6;
+  assign tag = sop_i ? data_i[111:96] == 16'h0081 : tag_q;
+  assign v6 = sop_i ? (tag ? data_i[149] : data_i[117]) : v6_q;    // version 4 or 6
+
+  // Variant fields of an untagged frame, in its first 72 bytes; a tag moves them by 4 bytes.
+  function automatic logic [575:0] variant4(input logic moved);
+    logic [575:0] v;
+    v = (576'hFF << 8 * 15) | (576'hFF << 8 * 22) | (576'hFFFF << 8 * 24) |      // TOS, TTL, checksum
+        (576'hFFFF << 8 * 40) | (576'hFF << 8 * 46);                             // UDP checksum, BTH byte 4
+    variant4 = moved ? v << 32 : v;
+  endfunction
+  function automatic logic [575:0] variant6(input logic moved);
+    logic [575:0] v;
+    v = (576'hFFFFFF0F << 8 * 14) | (576'hFF << 8 * 21) |    // traffic class and flow label, hop limit
+        (576'hFFFF << 8 * 60) | (576'hFF << 8 * 66);         // UDP checksum, BTH byte 4
+    variant6 = moved ? v << 32 : v;
+  endfunction
+  function automatic logic [511:0] masked(input logic [511:0] d, input logic first, input logic second,
+                                          input logic with_tag, input logic [575:0] variant);
+    masked = first ? {d[511:144], with_tag ? 32'd0 : d[143:112], 112'd0} | variant[511:0] :
+             second ? {d[511:64], d[63:0] | variant[575:512]} : d;
+  endfunction
   logic [3:0] z1_q;
   logic [62:0] p0_q, p1_q, p2_q, p3_q;
 
@@ -69,22 +96,25 @@ module icrc (
     end
   endfunction
 
+  function automatic logic [251:0] products(input logic [511:0] d);
+    products = {fold3(d[511:384]), fold2(d[383:256]), fold1(d[255:128]), fold0(d[127:0])};
+  endfunction
+
   always_ff @(posedge clk_i) begin
     if (valid_i) begin
       sop1_q <= sop_i;
       eop1_q <= eop_i;
       z1_q <= zero_dws_i;
-      // Masks of the first beat: bytes 0-13 zeros; 15 (TOS), 22 (TTL), 24-25 (IP checksum), 40-41 (UDP checksum) and
-      // 46 (BTH byte 4) ones.
-      p0_q <= fold0(sop_i ? {8'hFF, data_i[119:112], 112'd0} : data_i[127:0]);
-      p1_q <= fold1(data_i[255:128] | (sop_i ? {48'd0, 16'hFFFF, 8'd0, 8'hFF, 48'd0} : 128'd0));
-      p2_q <= fold2(data_i[383:256] | (sop_i ? {8'd0, 8'hFF, 32'd0, 16'hFFFF, 64'd0} : 128'd0));
-      p3_q <= fold3(data_i[511:384]);
+      tag1_q <= tag;
+      second_q <= sop_i;
+      tag_q <= tag;
+      v6_q <= v6;
+      {p3_q, p2_q, p1_q, p0_q} <= products(masked(data_i, sop_i, second_q, tag, v6 ? variant6(tag) : variant4(tag)));
     end
   end
 
   // ---- 2: sum, reduced to 32 bits ---------------------------------------------------------------------------------
-  logic v2_q, sop2_q, eop2_q;
+  logic v2_q, sop2_q, eop2_q, tag2_q;
   logic [3:0] z2_q;
   logic [31:0] d2_q;
 
@@ -98,6 +128,7 @@ module icrc (
       sop2_q <= sop1_q;
       eop2_q <= eop1_q;
       z2_q <= z1_q;
+      tag2_q <= tag1_q;
       d2_q <= reduce(p0_q ^ p1_q ^ p2_q ^ p3_q);
     end
   end
@@ -114,7 +145,7 @@ module icrc (
 
   always_ff @(posedge clk_i) begin
     if (v2_q) begin
-      crc_q <= d2_q ^ (sop2_q ? SeedAdv : step(crc_q));
+      crc_q <= d2_q ^ (sop2_q ? (tag2_q ? SeedAdvTag : SeedAdv) : step(crc_q));
       z3_q <= z2_q;
     end
   end

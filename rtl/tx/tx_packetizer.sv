@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TX packetizer: headers (Ethernet, IPv4, UDP, BTH, RETH, ImmDt), payload, pad and ICRC of one packet, as 512-bit beats
-// to the MAC. A packet starts when the first beat of its payload is offered (dma_master offers a packet's payload only
-// when it is complete), so a frame never has gaps of its own making; one beat a cycle, back to back. The pipeline
-// itself never stalls: a packet enters only when the output FIFO has room for all of its beats.
+// TX packetizer: headers (Ethernet, 802.1Q tag, IPv4 or IPv6, UDP, BTH, and DETH, RETH, AtomicETH, ImmDt or IETH),
+// payload, pad and ICRC of one packet, as 512-bit beats to the MAC. A payload comes from memory (pay) or out of the WQE
+// (inl), as the description says. A packet starts when the first beat of its payload is offered; both sources offer a
+// packet's payload only when it is complete, so a frame never has gaps of its own making; one beat a cycle, back to
+// back. The pipeline itself never stalls: a packet enters only when the output FIFO has room for all of its beats.
 //
 // A description with err set, or whose payload came back with an error, makes no frame: it is reported to cqe_writer in
 // its place, and after a failed payload the QP's later descriptions are flushed. A message gets one report at most.
@@ -19,6 +20,9 @@ module tx_packetizer (
   input  logic pay_valid_i,
   output logic pay_ready_o,
   input  rnic_pkg::payload_t pay_i,
+  input  logic inl_valid_i,
+  output logic inl_ready_o,
+  input  rnic_pkg::payload_t inl_i,
   output logic mac_valid_o,
   input  logic mac_ready_i,
   output rnic_pkg::mac_beat_t mac_o,
@@ -39,6 +43,7 @@ module tx_packetizer (
 );
   localparam int unsigned EthIpUdpBth =
       roce_pkg::EthBytes + roce_pkg::Ipv4Bytes + roce_pkg::UdpBytes + roce_pkg::BthBytes;  // 54
+  localparam int unsigned Ipv6More = roce_pkg::Ipv6Bytes - roce_pkg::Ipv4Bytes;
   localparam int unsigned FifoDepth = 128;       // beats; more than the 66 of the longest packet and the pipeline's 9
   localparam int unsigned OrderDepth = 64;       // frames and reports under way
   localparam int unsigned CqeW = 131;            // width of cqe_req_t
@@ -70,21 +75,25 @@ module tx_packetizer (
     end
   end
 
-  // h1: header length; 16-bit sums over what is known. Bytes of an address in wire order make two big-endian words.
+  // h1: header length, 54..106 and 2 modulo 4; 16-bit sums over what is known. Bytes of an address in wire order make two
+  // big-endian words.
   logic [6:0] h1_hdr_bytes_q;
   logic [16:0] h1_sum_a_q, h1_sum_b_q, h1_sum_c_q;
 
   always_ff @(posedge clk_i) begin
     if (desc_valid_i && h1_ready) begin
       h1_q <= desc_i;
-      h1_hdr_bytes_q <= 7'(EthIpUdpBth) + {2'd0, desc_i.has_reth, 4'd0} + {4'd0, desc_i.has_imm, 2'd0};
+      h1_hdr_bytes_q <= 7'(EthIpUdpBth) + {4'd0, desc_i.vlan_en, 2'd0} + (desc_i.ipv6 ? 7'(Ipv6More) : 7'd0) +
+                        {2'd0, desc_i.has_reth || desc_i.has_atomic, desc_i.has_deth || desc_i.has_atomic,
+                         desc_i.has_atomic, 2'd0} + {4'd0, desc_i.has_imm, 2'd0};
       h1_sum_a_q <= {1'b0, desc_i.ip_id} + {1'b0, desc_i.ttl, 8'd17};
-      h1_sum_b_q <= {1'b0, desc_i.sip[7:0], desc_i.sip[15:8]} + {1'b0, desc_i.sip[23:16], desc_i.sip[31:24]};
-      h1_sum_c_q <= {1'b0, desc_i.dip[7:0], desc_i.dip[15:8]} + {1'b0, desc_i.dip[23:16], desc_i.dip[31:24]};
+      h1_sum_b_q <= {1'b0, desc_i.sgid[103:96], desc_i.sgid[111:104]} + {1'b0, desc_i.sgid[119:112], desc_i.sgid[127:120]};
+      h1_sum_c_q <= {1'b0, desc_i.dgid[103:96], desc_i.dgid[111:104]} + {1'b0, desc_i.dgid[119:112], desc_i.dgid[127:120]};
     end
   end
 
   // h2: where the payload ends, and where what the ICRC covers ends (a multiple of 4 behind byte 14)
+  logic [6:0] h2_hdr_bytes_q;
   logic [12:0] h2_data_end_q, h2_cov_end_q;
   logic [17:0] h2_sum_a_q;
   logic [17:0] h2_sum_b_q;
@@ -92,6 +101,7 @@ module tx_packetizer (
   always_ff @(posedge clk_i) begin
     if (h1_valid_q && h2_ready) begin
       h2_q <= h1_q;
+      h2_hdr_bytes_q <= h1_hdr_bytes_q;
       h2_data_end_q <= {6'd0, h1_hdr_bytes_q} + h1_q.payload_len;
       h2_cov_end_q <= {6'd0, h1_hdr_bytes_q} + {h1_q.payload_len[12:2] + {10'd0, |h1_q.payload_len[1:0]}, 2'd0};
       h2_sum_a_q <= {1'b0, h1_sum_a_q} + {1'b0, h1_sum_b_q};
@@ -99,16 +109,20 @@ module tx_packetizer (
     end
   end
 
-  // h3: IP total length = covered end - 14 + 4; sum of everything but it (0x4000: don't fragment)
-  logic [12:0] h3_data_end_q, h3_cov_end_q, h3_ip_len_q;
+  // h3: UDP length = covered end - what is before the UDP header + 4; IPv4's total length; sum of everything but it
+  // (0x4000: don't fragment)
+  logic [6:0] h3_hdr_bytes_q;
+  logic [12:0] h3_data_end_q, h3_cov_end_q, h3_udp_len_q, h3_ip_len_q;
   logic [18:0] h3_sum_q;
 
   always_ff @(posedge clk_i) begin
     if (h2_valid_q && h3_ready) begin
       h3_q <= h2_q;
+      h3_hdr_bytes_q <= h2_hdr_bytes_q;
       h3_data_end_q <= h2_data_end_q;
       h3_cov_end_q <= h2_cov_end_q;
-      h3_ip_len_q <= h2_cov_end_q - 13'd10;
+      h3_udp_len_q <= h2_cov_end_q - (h2_q.ipv6 ? (h2_q.vlan_en ? 13'd54 : 13'd50) : (h2_q.vlan_en ? 13'd34 : 13'd30));
+      h3_ip_len_q <= h2_cov_end_q - (h2_q.vlan_en ? 13'd14 : 13'd10);
       h3_sum_q <= {1'b0, h2_sum_a_q} + {1'b0, h2_sum_b_q} + {1'b0, 18'h04000};
     end
   end
@@ -121,23 +135,42 @@ module tx_packetizer (
   assign ip_fold = {1'b0, ip_sum[15:0]} + {14'd0, ip_sum[18:16]};
   assign ip_csum = ~(ip_fold[15:0] + {15'd0, ip_fold[16]});
 
-  logic [12:0] udp_len;
   logic [1:0] pad_cnt;
-  assign udp_len = h3_ip_len_q - 13'd20;
   assign pad_cnt = 2'd0 - h3_q.payload_len[1:0];
 
-  // ImmDt and RETH, as bytes behind the BTH
-  logic [31:0] imm_be;
-  logic [127:0] reth_be;
-  assign imm_be = {h3_q.imm[7:0], h3_q.imm[15:8], h3_q.imm[23:16], h3_q.imm[31:24]};
-  assign reth_be = {
-    h3_q.msg_len[7:0], h3_q.msg_len[15:8], h3_q.msg_len[23:16], h3_q.msg_len[31:24],
-    h3_q.rkey[7:0], h3_q.rkey[15:8], h3_q.rkey[23:16], h3_q.rkey[31:24],
-    h3_q.raddr[7:0], h3_q.raddr[15:8], h3_q.raddr[23:16], h3_q.raddr[31:24],
-    h3_q.raddr[39:32], h3_q.raddr[47:40], h3_q.raddr[55:48], h3_q.raddr[63:56]};
+  function automatic logic [15:0] be16(input logic [15:0] v);
+    be16 = {v[7:0], v[15:8]};
+  endfunction
+  function automatic logic [23:0] be24(input logic [23:0] v);
+    be24 = {v[7:0], v[15:8], v[23:16]};
+  endfunction
+  function automatic logic [31:0] be32(input logic [31:0] v);
+    be32 = {be16(v[15:0]), be16(v[31:16])};
+  endfunction
+  function automatic logic [63:0] be64(input logic [63:0] v);
+    be64 = {be32(v[31:0]), be32(v[63:32])};
+  endfunction
+  // Behind the MAC addresses: tag, Ethertype, IP header, and what follows it
+  function automatic logic [751:0] network(input logic tag, input logic [15:0] tci, input logic v6,
+                                           input logic [159:0] ip4, input logic [319:0] ip6, input logic [383:0] rest);
+    logic [719:0] net;
+    net = v6 ? {rest, ip6, 16'hDD86} : {160'd0, rest, ip4, 16'h0008};
+    network = tag ? {net, be16(tci), 16'h0081} : {32'd0, net};
+  endfunction
 
-  logic [591:0] h4_hdr_q;
-  logic h4_has_reth_q, h4_has_imm_q;
+  // Extension headers, as bytes behind the BTH; from the end of the header on they are payload's place.
+  logic [223:0] ext;
+  always_comb begin
+    ext = {192'd0, be32(h3_q.imm)};
+    if (h3_q.has_deth) ext = {128'd0, be32(h3_q.imm), be24({14'd0, h3_q.op.qpn}), 8'd0, be32(h3_q.qkey)};
+    if (h3_q.has_reth) ext = {64'd0, be32(h3_q.imm), be32(h3_q.msg_len), be32(h3_q.rkey), be64(h3_q.raddr)};
+    if (h3_q.has_atomic) ext = {be64(h3_q.compare), be64(h3_q.swap_add), be32(h3_q.rkey), be64(h3_q.raddr)};
+  end
+
+  logic [847:0] h4_hdr_q;
+  logic h4_long_q;                     // the header is longer than a beat
+  logic [3:0] h4_shift_q;              // words by which the payload moves up in its beat, besides 2 bytes
+  logic h4_inl_q;
   logic h4_frame_q;                    // not an error report
   logic h4_has_pay_q;
   logic [6:0] h4_pay_beats_q;          // beats of the payload, 0..64
@@ -159,35 +192,22 @@ module tx_packetizer (
 
   always_ff @(posedge clk_i) begin
     if (h3_valid_q && h4_ready) begin
-      h4_hdr_q[47:0] <= h3_q.dmac;
-      h4_hdr_q[95:48] <= h3_q.smac;
-      h4_hdr_q[111:96] <= 16'h0008;
-      // IPv4
-      h4_hdr_q[127:112] <= {h3_q.tos, 8'h45};
-      h4_hdr_q[143:128] <= {h3_ip_len_q[7:0], 3'd0, h3_ip_len_q[12:8]};
-      h4_hdr_q[159:144] <= {h3_q.ip_id[7:0], h3_q.ip_id[15:8]};
-      h4_hdr_q[175:160] <= 16'h0040;
-      h4_hdr_q[191:176] <= {8'd17, h3_q.ttl};
-      h4_hdr_q[207:192] <= {ip_csum[7:0], ip_csum[15:8]};
-      h4_hdr_q[239:208] <= h3_q.sip;
-      h4_hdr_q[271:240] <= h3_q.dip;
-      // UDP
-      h4_hdr_q[287:272] <= {h3_q.udp_sport[7:0], h3_q.udp_sport[15:8]};
-      h4_hdr_q[303:288] <= {roce_pkg::UdpPort[7:0], roce_pkg::UdpPort[15:8]};
-      h4_hdr_q[319:304] <= {udp_len[7:0], 3'd0, udp_len[12:8]};
-      h4_hdr_q[335:320] <= 16'd0;
-      // BTH
-      h4_hdr_q[343:336] <= h3_q.bth_opcode;
-      h4_hdr_q[351:344] <= {h3_q.solicited, h3_q.mig_req, pad_cnt, 4'd0};
-      h4_hdr_q[367:352] <= {h3_q.pkey[7:0], h3_q.pkey[15:8]};
-      h4_hdr_q[375:368] <= 8'd0;
-      h4_hdr_q[399:376] <= {h3_q.dest_qpn[7:0], h3_q.dest_qpn[15:8], h3_q.dest_qpn[23:16]};
-      h4_hdr_q[407:400] <= {h3_q.ack_req, 7'd0};
-      h4_hdr_q[431:408] <= {h3_q.op.psn[7:0], h3_q.op.psn[15:8], h3_q.op.psn[23:16]};
-      // RETH, ImmDt
-      h4_hdr_q[591:432] <= h3_q.has_reth ? {imm_be, reth_be} : {128'd0, imm_be};
-      h4_has_reth_q <= h3_q.has_reth;
-      h4_has_imm_q <= h3_q.has_imm;
+      h4_hdr_q <= {
+        network(h3_q.vlan_en, h3_q.vlan_tci, h3_q.ipv6,
+          {h3_q.dgid[127:96], h3_q.sgid[127:96], be16(ip_csum), 8'd17, h3_q.ttl, 16'h0040, be16(h3_q.ip_id),
+           be16({3'd0, h3_ip_len_q}), h3_q.tos, 8'h45},
+          {h3_q.dgid, h3_q.sgid, h3_q.ttl, 8'd17, be16({3'd0, h3_udp_len_q}),
+           be32({4'd6, h3_q.tos, h3_q.flow_label})},
+          {ext,
+           // BTH
+           be24(h3_q.op.psn), h3_q.ack_req, 7'd0, be24(h3_q.dest_qpn), 8'd0, be16(h3_q.pkey),
+           h3_q.solicited, h3_q.mig_req, pad_cnt, 4'd0, h3_q.bth_opcode,
+           // UDP
+           16'd0, be16({3'd0, h3_udp_len_q}), be16(roce_pkg::UdpPort), be16(h3_q.udp_sport)}),
+        h3_q.smac, h3_q.dmac};
+      h4_long_q <= h3_hdr_bytes_q[6];
+      h4_shift_q <= h3_hdr_bytes_q[5:2];
+      h4_inl_q <= h3_q.inl;
       h4_frame_q <= h3_frame;
       h4_has_pay_q <= h3_frame && h3_q.payload_len != 13'd0;
       h4_pay_beats_q <= h3_q.payload_len[12:6] + {6'd0, |h3_q.payload_len[5:0]};
@@ -253,10 +273,22 @@ module tx_packetizer (
   logic order_room;
   logic decide, pay_here, pay_bad;
   logic start, drop;                   // start: first beat of a frame; drop: description leaves without frame
-  logic fire, last_beat, take_pay;
+  logic fire, last_beat, take_pay, src_ready;
+  logic disc_inl_q;                    // it comes on the inline stream
 
-  assign pay_here = !h4_has_pay_q || pay_valid_i;
-  assign pay_bad = h4_has_pay_q && pay_i.last && pay_i.status != rnic_pkg::DmaOk;
+  // The source whose payload is being taken
+  logic src_inl, src_valid, src_last;
+  assign src_inl = disc_q ? disc_inl_q : h4_inl_q;
+  assign src_valid = src_inl ? inl_valid_i : pay_valid_i;
+  assign src_last = src_inl ? inl_i.last : pay_i.last;
+  assign pay_ready_o = src_ready && !src_inl;
+  assign inl_ready_o = src_ready && src_inl;
+
+  logic [2:0] h4_status;
+  assign h4_status = h4_inl_q ? inl_i.status : pay_i.status;
+
+  assign pay_here = !h4_has_pay_q || src_valid;
+  assign pay_bad = h4_has_pay_q && src_last && h4_status != rnic_pkg::DmaOk;
   assign decide = h4_valid_q && !busy_q && !disc_q && pay_here && order_room;
   assign start = decide && h4_frame_q && !h4_dead_q && !pay_bad && credit_q >= {1'b0, h4_beats_q};
   assign drop = decide && (!h4_frame_q || h4_dead_q || pay_bad);
@@ -292,26 +324,25 @@ module tx_packetizer (
     end else begin
       order_cqe = 1'b1;
       order_req.syndrome = rnic_pkg::SynLocalQpOp;
-      order_req.vendor = rnic_pkg::VenDma + {5'd0, pay_i.status};
+      order_req.vendor = rnic_pkg::VenDma + {5'd0, h4_status};
     end
   end
 
   // ==== 1: merge ===================================================================================================
-  // A header of 54 or 58 bytes shares the first beat with payload; one of 70 or 74 fills the first beat and shares the
-  // second. Either way the payload moves up by the header's length modulo 64, and what does not fit is carried over.
+  // A header of up to 62 bytes shares the first beat with payload; a longer one fills the first beat and shares the
+  // second. Either way the payload is rotated up by the header's length modulo 64: what wraps round is the next beat's.
   logic [6:0] left_q;                  // beats to come
   logic [6:0] cov_left_q;              // covered beats to come
   logic [6:0] pay_left_q;              // payload beats to come
   logic [12:0] data_left_q;            // bytes to come up to the payload's end
-  logic [79:0] carry_hi_q;             // carried over behind a header of 70 or 74 bytes: up to 10 bytes
-  logic [463:0] carry_q;               // carried over behind a header of 54 or 58 bytes: up to 58 bytes
+  logic [511:0] carry_q;               // low bytes of the next beat
 
   logic body;
-  assign body = busy_q && (pay_left_q == 7'd0 || pay_valid_i);
+  assign body = busy_q && (pay_left_q == 7'd0 || src_valid);
   assign fire = start || body;
   assign last_beat = start ? h4_beats_q == 7'd1 : left_q == 7'd1;
-  assign take_pay = start ? h4_has_pay_q && !h4_has_reth_q : body && pay_left_q != 7'd0;
-  assign pay_ready_o = take_pay || (drop && h4_has_pay_q) || disc_q;
+  assign take_pay = start ? h4_has_pay_q && !h4_long_q : body && pay_left_q != 7'd0;
+  assign src_ready = take_pay || (drop && h4_has_pay_q) || disc_q;
   assign h4_pop = drop || (fire && last_beat);
 
   logic [12:0] data_now;
@@ -350,26 +381,24 @@ module tx_packetizer (
   end
 
   // Bytes beyond the payload's end are whatever comes along; the next stage clears them.
+  // In: the payload, the low bytes (header or carried over), how far to rotate, whether the low bytes are a whole beat,
+  // and what the second beat then starts with. Out: {carry, beat}.
+  function automatic logic [1023:0] merge(input logic [511:0] data, input logic [511:0] low, input logic [3:0] shift,
+                                          input logic whole, input logic [335:0] rest);
+    logic [511:0] r, above;
+    r = {data[495:0], data[511:496]};
+    r = shift[0] ? {r[479:0], r[511:480]} : r;
+    r = shift[1] ? {r[447:0], r[511:448]} : r;
+    r = shift[2] ? {r[383:0], r[511:384]} : r;
+    r = shift[3] ? {r[255:0], r[511:256]} : r;
+    above = {512{1'b1}} << {shift, 5'd16};
+    merge = {whole ? {176'd0, rest} : r, whole ? low : (low & ~above) | (r & above)};
+  endfunction
+
   always_ff @(posedge clk_i) begin
     if (fire) begin
-      unique case ({h4_has_reth_q, h4_has_imm_q})
-        2'b00: begin
-          m_data_q <= {pay_i.data[79:0], start ? h4_hdr_q[431:0] : carry_q[431:0]};
-          carry_q <= {32'd0, pay_i.data[511:80]};
-        end
-        2'b01: begin
-          m_data_q <= {pay_i.data[47:0], start ? h4_hdr_q[463:0] : carry_q};
-          carry_q <= pay_i.data[511:48];
-        end
-        2'b10: begin
-          m_data_q <= start ? h4_hdr_q[511:0] : {pay_i.data[463:0], carry_hi_q[47:0]};
-          carry_hi_q <= {32'd0, start ? h4_hdr_q[559:512] : pay_i.data[511:464]};
-        end
-        default: begin
-          m_data_q <= start ? h4_hdr_q[511:0] : {pay_i.data[431:0], carry_hi_q};
-          carry_hi_q <= start ? h4_hdr_q[591:512] : pay_i.data[511:432];
-        end
-      endcase
+      {carry_q, m_data_q} <= merge(h4_inl_q ? inl_i.data : pay_i.data, start ? h4_hdr_q[511:0] : carry_q, h4_shift_q,
+                                   start && h4_long_q, h4_hdr_q[847:512]);
     end
   end
 
@@ -381,9 +410,13 @@ module tx_packetizer (
     end else begin
       m_valid_q <= fire;
       if (fire) busy_q <= !last_beat;
-      if (drop && h4_has_pay_q) disc_q <= !pay_i.last;
-      else if (disc_q && pay_valid_i && pay_i.last) disc_q <= 1'b0;
+      if (drop && h4_has_pay_q) disc_q <= !src_last;
+      else if (disc_q && src_valid && src_last) disc_q <= 1'b0;
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (drop) disc_inl_q <= h4_inl_q;
   end
 
   // ==== 2: zeros behind the payload ================================================================================
@@ -583,6 +616,6 @@ module tx_packetizer (
   assert property (@(posedge clk_i) disable iff (!rst_ni) icrc_valid == (wait_valid_q[4] && wait_cov_last));
   // The payload's own end agrees with the description's length.
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   body && pay_left_q != 7'd0 |-> pay_i.last == (pay_left_q == 7'd1));
+                   body && pay_left_q != 7'd0 |-> src_last == (pay_left_q == 7'd1));
 `endif
 endmodule

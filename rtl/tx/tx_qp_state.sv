@@ -26,7 +26,7 @@ module tx_qp_state (
   input  logic clear_i,
   input  logic [9:0] clear_qpn_i
 );
-  localparam int unsigned StateW = 277;          // rnic_pkg::tx_state_t
+  localparam int unsigned StateW = 730;          // rnic_pkg::tx_state_t
 
   logic [StateW-1:0] state_mem [rnic_pkg::NumQp];
   logic [rnic_pkg::NumQp-1:0] valid_q, err_q;

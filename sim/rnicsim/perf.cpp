@@ -15,7 +15,8 @@ constexpr uint64_t kDefaultBytes = 16 << 20;  ///< of payload, from which the de
 constexpr uint64_t kDefaultMost = 1000, kDefaultLeast = 5;
 constexpr uint64_t kMostMessages = 4'000'000;
 
-const std::map<std::string, host::SqWhere> kPlaces{{"device", host::SqWhere::kDevice}, {"bf", host::SqWhere::kBf}};
+const std::map<std::string, host::SqWhere> kPlaces{
+    {"device", host::SqWhere::kDevice}, {"bf", host::SqWhere::kBf}, {"host", host::SqWhere::kHost}};
 const std::map<std::string, host::Space> kSpaces{{"gpu", host::Space::kGpu}, {"host", host::Space::kHost}};
 const std::map<std::string, host::QpType> kTransports{{"RC", host::QpType::kRc}, {"UC", host::QpType::kUc}};
 
@@ -37,14 +38,23 @@ double mib_per_s(double messages_per_s, uint64_t size) {
 const char* const kPerfRule =
     "---------------------------------------------------------------------------------------\n";
 
+unsigned PerfOptions::wqe_blocks() const {
+  host::Qp qp{};
+  qp.init.type = transport;
+  host::SendWr wr;
+  wr.opcode = opcode();
+  wr.length = size;
+  wr.send_inline = is_inline();
+  return host::Context::wqe_blocks(qp, wr);
+}
+
 void perf_resolve(PerfOptions& o) {
   const auto refuse = [](const char* option, const std::string& what) { throw InputError("", 0, option, what); };
   if (o.bidirectional) {
     refuse("-b", "a bidirectional test needs a receive side, which this version does not have: leave -b out");
   }
-  if (o.inline_size != 0) {
-    refuse("-I", fmt::format("inline data of {} bytes are not supported by this NIC: leave -I out, or give 0",
-                             o.inline_size));
+  if (const unsigned most = host::max_inline_data(o.transport, o.opcode()); o.inline_size > most) {
+    refuse("-I", fmt::format("{} bytes do not fit a work queue entry; at most {}", o.inline_size, most));
   }
   if (o.size == 0 || o.size > uint64_t{1} << 31) refuse("-s", "a message is of 1 to 2147483648 (2 GiB) bytes");
   if (o.all && o.duration_ps != 0) refuse("-D", "goes with one size: leave -a out");
@@ -55,10 +65,15 @@ void perf_resolve(PerfOptions& o) {
   }
   if (o.prepost && o.post_list != 1) refuse("--prepost", "posts all WQEs at once: leave -l out");
   if (o.iters == 0 && o.duration_ps == 0) o.iters = default_iters(o.size, o.qps);
-  if (o.prepost && o.iters > 32768) refuse("-n", "with --prepost a ring holds at most 32768 WQEs");
+  if (o.prepost && o.iters * o.wqe_blocks() > 32768) {
+    refuse("-n", fmt::format("with --prepost a ring holds at most {} of these WQEs", 32768 / o.wqe_blocks()));
+  }
   if (o.iters > kMostMessages / o.qps) {
     refuse("-n", fmt::format("at most {} messages over all QPs are kept account of: give {} or less", kMostMessages,
                              kMostMessages / o.qps));
+  }
+  if (!o.prepost && uint64_t{o.tx_depth} * o.wqe_blocks() > 32768) {
+    refuse("-t", fmt::format("a ring holds at most {} of these WQEs", 32768 / o.wqe_blocks()));
   }
   if (o.post_list > o.tx_depth) {
     refuse("-l", fmt::format("a list of {} WQEs does not fit in a queue of {} (-t)", o.post_list, o.tx_depth));
@@ -86,7 +101,7 @@ std::string perf_row(bool gbits, uint64_t size, uint64_t iterations, double peak
 }
 
 void perf_print_header(const PerfOptions& o, const Profile& p) {
-  fmt::print("{}{:>20}{} BW Test\n", kPerfRule, "", o.send() ? "Send" : "RDMA_Write");
+  fmt::print("{}{:>20}{} BW Test\n", kPerfRule, "", o.opcode() == host::WrOpcode::kSend ? "Send" : "RDMA_Write");
   const auto line = [](const std::string& a, const std::string& x, const std::string& b, const std::string& y) {
     fmt::print(" {:<16}: {:<16}{:<16}: {}\n", a, x, b, y);
   };
@@ -98,7 +113,7 @@ void perf_print_header(const PerfOptions& o, const Profile& p) {
   line("CQ Moderation", number(o.cq_mod), "Send queue", name_of(kPlaces, o.sq));
   line("Mtu", fmt::format("{}[B]", o.mtu), "Payload", o.mem == host::Space::kGpu ? "GPU memory" : "host memory");
   line("Link type", "Ethernet", "Posting", o.prepost ? "all before the doorbells" : "one CPU thread");
-  line("Max inline data", "0[B]", "Time", "simulated");
+  line("Max inline data", fmt::format("{}[B]", o.inline_size), "Time", "simulated");
   const char* unit = o.gbits ? "Gb/sec" : "MB/sec";
   fmt::print("{} {:<10} {:<14} {:<18} {:<20} {}\n", kPerfRule, "#bytes", "#iterations",
              fmt::format("BW peak[{}]", unit), fmt::format("BW average[{}]", unit), "MsgRate[Mpps]");
@@ -111,6 +126,7 @@ nlohmann::json perf_options_json(const PerfOptions& o) {
           {"qps", o.qps},
           {"mtu_bytes", o.mtu},
           {"tx_depth", o.tx_depth},
+          {"inline_size_bytes", o.inline_size},
           {"cq_mod", o.cq_mod},
           {"post_list", o.post_list},
           {"duration_ps", o.duration_ps},
@@ -131,6 +147,7 @@ std::vector<std::string> perf_arguments(const PerfOptions& o, uint64_t size) {
   add("--qp", fmt::to_string(o.qps));
   add("--mtu", fmt::to_string(o.mtu));
   add("--tx-depth", fmt::to_string(o.tx_depth));
+  add("--inline_size", fmt::to_string(o.inline_size));
   if (o.cq_mod != 0) add("--cq-mod", fmt::to_string(o.cq_mod));
   add("--post_list", fmt::to_string(o.post_list));
   add("--connection", name_of(kTransports, o.transport));
@@ -183,7 +200,7 @@ void add_perf(CLI::App& app, int& status) {
         ->check(quiet_check(CLI::IsMember({256, 512, 1024, 2048, 4096})))
         ->type_name("256|512|1024|2048|4096")
         ->group(group);
-    size("-I,--inline_size", o.inline_size, "-I", "Inline data; this NIC has none, so 0 only [0]");
+    size("-I,--inline_size", o.inline_size, "-I", "Messages up to this size are sent inline, in the WQE [0]");
     count("-t,--tx-depth", o.tx_depth, 32768, "WQEs of a QP under way at a time [128]");
     sub->add_flag("-b,--bidirectional", o.bidirectional, "Refused: there is no receive side")->group(group);
     count("-Q,--cq-mod", o.cq_mod, kMostMessages,

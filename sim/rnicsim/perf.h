@@ -31,7 +31,10 @@ struct PerfOptions {
   host::SqWhere sq = host::SqWhere::kDevice;
   host::Space mem = host::Space::kGpu;
 
-  bool send() const { return test == "send_bw"; }
+  host::WrOpcode opcode() const { return test == "send_bw" ? host::WrOpcode::kSend : host::WrOpcode::kRdmaWrite; }
+  bool is_inline() const { return size <= inline_size; }
+  /// Blocks of the ring that a message's WQE takes.
+  unsigned wqe_blocks() const;
   uint64_t messages() const { return iters * qps; }
   uint64_t packets_each() const { return size == 0 ? 1 : (size + mtu - 1) / mtu; }
 };

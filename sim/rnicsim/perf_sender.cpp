@@ -8,7 +8,6 @@
 
 #include "perf.h"
 #include "rnic/core/error.h"
-#include "rnic/golden/wqe.h"
 
 namespace rnic::cli {
 namespace {
@@ -75,17 +74,18 @@ class Sender {
       host::QpInit init;
       init.type = o_.transport;
       init.where = o_.sq;
-      init.log_sq_size = log2_up(depth);
       Queue& u = queues_[q];
+      u.wr.opcode = o_.opcode();
+      u.wr.send_inline = o_.is_inline();
+      u.wr.length = o_.size;
+      init.log_sq_size = log2_up(depth * o_.wqe_blocks());
       u.qp = ctx_.create_qp(cq_, init);
       host::QpPath path;
       path.mtu = o_.mtu;
       path.dest_qpn = 0x100 + q;
       ctx_.modify_qp_rts(u.qp, path);
       by_qpn_[u.qp->qpn] = q;
-      u.wr.opcode = o_.send() ? host::WrOpcode::kSend : host::WrOpcode::kRdmaWrite;
       u.wr.addr = mr.addr + each * q;
-      u.wr.length = o_.size;
       u.wr.lkey = mr.lkey;
       u.wr.remote_addr = 0x1000'0000 + each * q;
       u.wr.rkey = 0x1234;
@@ -105,18 +105,8 @@ class Sender {
   void fill_rings() {
     for (Queue& u : queues_) {
       for (uint64_t i = 0; i < o_.iters; ++i) {
-        golden::Wqe w;
-        w.opcode = o_.send() ? golden::WqeOpcode::kSend : golden::WqeOpcode::kWrite;
-        w.index = u.qp->pi;
-        w.qpn = u.qp->qpn;
-        w.signaled = signals(u, i);
-        w.raddr = u.wr.remote_addr;
-        w.rkey = u.wr.rkey;
-        w.lkey = u.wr.lkey;
-        w.laddr = u.wr.addr;
-        w.length = u.wr.length;
-        const auto block = golden::encode_wqe(w);
-        ctx_.write_raw_wqe(u.qp, {block.begin(), block.end()});
+        u.wr.signaled = signals(u, i);
+        ctx_.queue_send(u.qp, {u.wr});
       }
     }
   }

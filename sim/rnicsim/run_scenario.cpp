@@ -189,7 +189,9 @@ class Runner {
 
   void fault_thread(const ScenarioFault& f) {
     wait_until(f.at_ns);
-    if (f.kind == FaultKind::kMmio)
+    if (f.kind == FaultKind::kPause)
+      system_.node(f.node).nic->mac().pause(f.prio, Time(f.for_ns, sc_core::SC_NS));
+    else if (f.kind == FaultKind::kMmio)
       ctx(f.node).write32(f.bar, f.offset, f.value);
     else
       ctx(f.node).ring_doorbell(f.qpn, f.value, f.initiator);
@@ -266,28 +268,36 @@ class Runner {
     const unsigned node = s_.qps[q].node;
     const unsigned size = 1u << std::min(queue.qp->init.log_sq_size, s_.qps[q].log_cq_size);
     const host::Mr& mr = regions_[o.region];
+    host::SendWr wr;
+    wr.wr_id = index_of(o) + 1;
+    wr.opcode = o.opcode;
+    wr.imm = o.imm;
+    wr.solicited = o.solicited;
+    wr.send_inline = o.send_inline;
+    wr.addr = mr.addr + o.offset;
+    wr.length = o.size;
+    wr.lkey = o.lkey.value_or(mr.lkey);
+    for (const auto& g : o.segments) wr.sg_list.push_back({mr.addr + g.offset, g.size, wr.lkey});
+    wr.compare_add = o.compare_add;
+    wr.swap = o.swap;
+    wr.ah = o.ah;
+    wr.remote_addr = o.remote_addr;
+    wr.rkey = o.rkey;
+    const unsigned blocks = host::Context::wqe_blocks(*queue.qp, wr);
+    const bool completes = golden::has_payload(host::wqe_opcode(o.opcode));
     for (uint64_t left = o.count; left != 0;) {
-      const auto n = static_cast<unsigned>(std::min<uint64_t>(left, o.batch));
-      if (!make_room(q, n)) {
+      const auto n = static_cast<unsigned>(std::min<uint64_t>(left, std::max(1u, std::min(o.batch, size / blocks))));
+      if (!make_room(q, n * blocks)) {
         ops_[index_of(o)].stuck = true;
         return false;
       }
       std::vector<host::SendWr> batch;
       for (unsigned i = 0; i < n; ++i) {
-        host::SendWr wr;
-        wr.wr_id = index_of(o) + 1;
-        wr.opcode = o.opcode;
-        wr.imm = o.imm;
-        wr.addr = mr.addr + o.offset;
-        wr.length = o.size;
-        wr.lkey = o.lkey.value_or(mr.lkey);
-        wr.remote_addr = o.remote_addr;
-        wr.rkey = o.rkey;
         // A ring without any completion could never be used again: one in half a ring is asked for.
-        ++queue.unsignaled;
-        wr.signaled = o.signaled || queue.unsignaled >= std::max(1u, size / 2);
+        queue.unsignaled += blocks;
+        wr.signaled = completes && (o.signaled || queue.unsignaled >= std::max(1u, size / 2));
         if (wr.signaled) queue.unsignaled = 0, ++queue.owed;
-        tally_.posted(node, queue.qp->qpn, static_cast<uint16_t>(queue.qp->pi + i), index_of(o));
+        tally_.posted(node, queue.qp->qpn, static_cast<uint16_t>(queue.qp->pi + i * blocks), index_of(o));
         batch.push_back(wr);
       }
       placed(o.line, "op", o.name, [&] { ctx(node).post_send(queue.qp, batch, o.initiator); });
@@ -310,6 +320,9 @@ class Runner {
         break;
       case FaultKind::kMmio:
         ctx(node).write32(f.bar, f.offset, f.value);
+        break;
+      case FaultKind::kPause:
+        system_.node(node).nic->mac().pause(f.prio, Time(f.for_ns, sc_core::SC_NS));
         break;
       case FaultKind::kQpError:
         ctx(node).modify_qp_err(queue.qp);

@@ -40,7 +40,8 @@ const std::map<std::string, WrOpcode> kOps{{"write", WrOpcode::kRdmaWrite},
                                            {"send", WrOpcode::kSend},
                                            {"send_imm", WrOpcode::kSendImm}};
 const std::map<std::string, host::QpType> kTransports{{"uc", host::QpType::kUc}, {"rc", host::QpType::kRc}};
-const std::map<std::string, host::SqWhere> kPlaces{{"device", host::SqWhere::kDevice}, {"bf", host::SqWhere::kBf}};
+const std::map<std::string, host::SqWhere> kPlaces{
+    {"device", host::SqWhere::kDevice}, {"bf", host::SqWhere::kBf}, {"host", host::SqWhere::kHost}};
 const std::map<std::string, host::Space> kSpaces{{"gpu", host::Space::kGpu}, {"host", host::Space::kHost}};
 const std::map<std::string, pcie::Initiator> kInitiators{{"cpu", pcie::Initiator::kCpu},
                                                          {"gpu", pcie::Initiator::kGpu}};
@@ -54,7 +55,9 @@ std::string describe(const Options& o) {
   return fmt::format("{} B {} {}, MTU {}, {} memory, send queue {}, posted by {}", o.size,
                      name_of(kTransports, o.transport) == "uc" ? "UC" : "RC", host::to_string(o.op), o.mtu,
                      o.mem == host::Space::kGpu ? "GPU" : "host",
-                     o.sq == host::SqWhere::kBf ? "pushed by BlueFlame" : "in device memory",
+                     o.sq == host::SqWhere::kBf     ? "pushed by BlueFlame"
+                     : o.sq == host::SqWhere::kHost ? "in host memory"
+                                                    : "in device memory",
                      o.initiator == pcie::Initiator::kCpu ? "CPU" : "GPU");
 }
 
@@ -492,8 +495,9 @@ void add_stages(CLI::App& app, int& status) {
       ->check(quiet_check(CLI::IsMember({256, 512, 1024, 2048, 4096})))
       ->type_name("256|512|1024|2048|4096")
       ->group(message);
-  choice("--sq", o.sq, kPlaces, "Where the send queue is: ring in device memory, or WQEs pushed by BlueFlame [device]",
-         "bf|device");
+  choice("--sq", o.sq, kPlaces,
+         "Where the send queue is: ring in device or host memory, or WQEs pushed by BlueFlame [device]",
+         "bf|device|host");
   choice("--mem", o.mem, kSpaces, "Where the payload is [gpu]", "gpu|host");
   choice("--initiator", o.initiator, kInitiators, "Who posts [cpu]", "cpu|gpu");
   sub->add_option("--repeat", o.repeat,

@@ -2,6 +2,7 @@
 #include "rnic/host/verbs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -49,19 +50,11 @@ std::array<uint32_t, 4> mapped_gid(const std::array<uint8_t, 4>& ip) {
   return {0, 0, 0xffff0000, static_cast<uint32_t>(wire_order(ip))};
 }
 
-/// mlx5 WQE opcode.
-golden::WqeOpcode wqe_opcode(WrOpcode op) {
-  switch (op) {
-    case WrOpcode::kRdmaWrite:
-      return golden::WqeOpcode::kWrite;
-    case WrOpcode::kRdmaWriteImm:
-      return golden::WqeOpcode::kWriteImm;
-    case WrOpcode::kSend:
-      return golden::WqeOpcode::kSend;
-    case WrOpcode::kSendImm:
-      return golden::WqeOpcode::kSendImm;
-  }
-  throw SimError("unknown work request opcode");
+template <size_t N>
+std::array<uint32_t, N / 4> words_of(const std::array<uint8_t, N>& bytes) {
+  std::array<uint32_t, N / 4> words{};
+  std::memcpy(words.data(), bytes.data(), N);
+  return words;
 }
 
 /// One thread at a time posts to a QP: writing WQEs takes simulated time.
@@ -100,46 +93,6 @@ WcStatus status_of(uint8_t syndrome) {
 }
 
 }  // namespace
-
-const char* to_string(WcStatus s) {
-  switch (s) {
-    case WcStatus::kSuccess:
-      return "success";
-    case WcStatus::kLocLenErr:
-      return "local length error";
-    case WcStatus::kLocQpOpErr:
-      return "local QP operation error";
-    case WcStatus::kLocProtErr:
-      return "local protection error";
-    case WcStatus::kWrFlushErr:
-      return "Work Request Flushed Error";
-    case WcStatus::kGeneralErr:
-      return "general error";
-  }
-  return "unknown";
-}
-
-const char* to_string(WrOpcode op) {
-  switch (op) {
-    case WrOpcode::kRdmaWrite:
-      return "RDMA_WRITE";
-    case WrOpcode::kRdmaWriteImm:
-      return "RDMA_WRITE_IMM";
-    case WrOpcode::kSend:
-      return "SEND";
-    case WrOpcode::kSendImm:
-      return "SEND_IMM";
-  }
-  return "unknown";
-}
-
-uint16_t default_udp_sport(uint32_t local_qpn, uint32_t remote_qpn) {
-  uint64_t v = uint64_t{local_qpn} * remote_qpn;
-  v ^= v >> 20;
-  v ^= v >> 40;
-  const uint32_t fl = v & 0xfffff;
-  return static_cast<uint16_t>(((fl & 0x3fff) ^ ((fl & 0xfc000) >> 14)) | 0xc000);
-}
 
 Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& observers, unsigned nic_id)
     : nic_(nic),
@@ -215,7 +168,7 @@ void Context::command(unsigned op, uint32_t index) {
 Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va) {
   auto index = static_cast<uint32_t>(keys_.size());
   if (index < regs::bar1::kMptCount) {
-    keys_.push_back({true, static_cast<uint8_t>(0x5a + index)});
+    keys_.push_back({true, static_cast<uint8_t>(0x5a + index), {}});
   } else {
     if (unused_keys_.empty()) {
       throw InputError(fmt::format("all {} memory keys are in use: take some back with dereg_mr", index - 1));
@@ -235,7 +188,8 @@ Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, u
   write_block(MptBase + uint64_t{index} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
   command(CmdMkeyModify, index);
   const uint32_t key = index << 8 | m.variant;
-  return {key, key, va, length, space, offset, pd};
+  keys_[index].mr = {key, key, va, length, space, offset, pd};
+  return keys_[index].mr;
 }
 
 void Context::dereg_mr(const Mr& mr) {
@@ -289,16 +243,17 @@ Qp* Context::create_qp(Cq* cq, const QpInit& init, uint32_t qpn) {
   if (init.log_sq_size > 15) throw InputError("a send queue has at most 2^15 blocks");
   if (cq == nullptr) throw InputError(fmt::format("QP {} has no completion queue", qpn));
   const uint64_t ring_bytes = uint64_t{64} << init.log_sq_size;
-  if (ring_bytes > nic_.device_memory().size() - next_ring_) {
+  const bool in_host = init.where == SqWhere::kHost;
+  if (!in_host && ring_bytes > nic_.device_memory().size() - next_ring_) {
     throw InputError("device memory is full: use smaller send queues");
   }
   auto qp = std::make_unique<Qp>();
   qp->qpn = qpn;
   qp->init = init;
   qp->cq = cq;
-  qp->ring = next_ring_;
+  qp->ring = in_host ? pcie::kHostBase + alloc(Space::kHost, ring_bytes) : next_ring_;
   qp->posted.resize(qp->size());
-  next_ring_ += ring_bytes;
+  if (!in_host) next_ring_ += ring_bytes;
   by_qpn_[qpn] = qp.get();
   qps_.push_back(std::move(qp));
   return qps_.back().get();
@@ -311,12 +266,15 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
   check("port", path.port, build_info().mac_ports);
   check("priority", path.prio, 8);
   check("destination QP number", path.dest_qpn, 1u << 24);
+  check("rate burst", path.rate_burst, 1u << 24);
+  check("VLAN", path.vlan_id.value_or(0), 1u << 12);
+  check("flow label", path.ipv6 ? path.ipv6->flow_label : 0, 1u << 20);
   check("protection domain", qp->init.pd, 1u << 24);
   rtl::qpc_t c;
   c.state = QpStRts;
-  c.transport = qp->init.type == QpType::kRc ? TransRc : TransUc;
+  c.transport = static_cast<uint8_t>(transport(qp->init.type));
   c.mtu = static_cast<uint8_t>(mtu_enum(path.mtu));
-  c.sq_where = SqInDevice;
+  c.sq_where = qp->init.where == SqWhere::kHost ? SqInHost : SqInDevice;
   c.log_sq_size = static_cast<uint8_t>(qp->init.log_sq_size);
   c.port = path.port;
   c.prio = path.prio;
@@ -335,8 +293,24 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
   c.ip_id = path.ip_id;
   c.tos = path.tos;
   c.ttl = path.ttl;
-  c.sgid = mapped_gid(path.sip);
-  c.dgid = mapped_gid(path.dip);
+  c.ipv6 = path.ipv6.has_value();
+  c.sgid = path.ipv6 ? words_of(path.ipv6->sip) : mapped_gid(path.sip);
+  c.dgid = path.ipv6 ? words_of(path.ipv6->dip) : mapped_gid(path.dip);
+  c.flow_label = path.ipv6 ? path.ipv6->flow_label : 0;
+  c.vlan_en = path.vlan_id.has_value();
+  c.vlan_tci = static_cast<uint16_t>(path.prio << 13 | path.vlan_id.value_or(0));
+  c.qkey = path.qkey;
+  c.weight = path.weight;
+  c.rate_en = path.rate_limit_gbps > 0;
+  if (c.rate_en) {
+    const double gap = 8 / path.rate_limit_gbps * 65536;  // 2^-16 ns a byte
+    if (!(gap >= 1 && gap < 4294967296.0)) {
+      throw InputError(fmt::format("QP {}: a rate limit of {} Gb/s cannot be set; allowed: 0.000123 to 524288", qp->qpn,
+                                   path.rate_limit_gbps));
+    }
+    c.rate_gap = static_cast<uint32_t>(std::lround(gap));
+    c.rate_burst = static_cast<uint16_t>(path.rate_burst / 256);
+  }
   const auto words = c.pack();
   qp->ci = qp->pi;
   write_block(QpcBase + uint64_t{qp->qpn} * 128, reinterpret_cast<const uint8_t*>(words.data()), 128);
@@ -345,54 +319,147 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
 
 void Context::modify_qp_err(Qp* qp) { command(CmdQp2Err, qp->qpn); }
 
-void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
-  for (const SendWr& wr : wrs) {
-    if (wr.length > golden::kMaxMessageBytes) {
-      throw InputError(fmt::format("QP {}: a message of {} bytes is longer than 2 GiB", qp->qpn, wr.length));
+unsigned Context::wqe_blocks(const Qp& qp, const SendWr& wr) {
+  golden::Wqe w;
+  w.opcode = wqe_opcode(wr.opcode);
+  if (qp.init.type == QpType::kUd) w.av = golden::AddressVector{};
+  uint64_t length = wr.sg_list.empty() ? wr.length : 0;
+  size_t segments = wr.sg_list.empty() && wr.length != 0;
+  for (const Sge& s : wr.sg_list) length += s.length, segments += s.length != 0;
+  w.is_inline = wr.send_inline && length != 0;
+  if (w.is_inline) {
+    w.inline_bytes.resize(std::min<uint64_t>(length, max_inline_data(qp.init.type, wr.opcode)));
+  } else {
+    w.sges.resize(segments);
+  }
+  return golden::wqe_blocks(golden::wqe_ds(w));
+}
+
+golden::Wqe Context::build_wqe(const Qp& qp, const SendWr& wr) const {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fmt::format("QP {}: {} with {}", qp.qpn, to_string(wr.opcode), why));
+  };
+  golden::Wqe w;
+  w.opcode = wqe_opcode(wr.opcode);
+  w.qpn = qp.qpn;
+  w.signaled = wr.signaled;
+  w.solicited = wr.solicited;
+  w.imm = wr.imm;
+  w.raddr = wr.remote_addr;
+  w.rkey = wr.rkey;
+  w.swap_add = wr.opcode == WrOpcode::kAtomicCmpAndSwp ? wr.swap : wr.compare_add;
+  w.compare = wr.opcode == WrOpcode::kAtomicCmpAndSwp ? wr.compare_add : 0;
+  std::vector<Sge> list = wr.sg_list;
+  if (list.empty()) list.push_back({wr.addr, wr.length, wr.lkey});
+  uint64_t length = 0;
+  for (const Sge& s : list) {
+    if (s.length > golden::kMaxMessageBytes - length) refuse("data longer than 2 GiB");
+    length += s.length;
+    if (s.length != 0) w.sges.push_back({s.lkey, s.addr, s.length});
+  }
+  if (w.sges.size() > golden::kMaxSges)
+    refuse(fmt::format("{} data segments; there can be {}", w.sges.size(), golden::kMaxSges));
+  if (wr.send_inline && length != 0) {
+    const unsigned most = max_inline_data(qp.init.type, wr.opcode);
+    if (length > most) refuse(fmt::format("{} bytes inline; at most {} fit its WQE", length, most));
+    w.is_inline = true;
+    w.inline_bytes.resize(length);
+    uint8_t* to = w.inline_bytes.data();
+    for (const auto& s : w.sges) {
+      read_virtual(s.addr, s.lkey, to, s.length);
+      to += s.length;
     }
+    w.sges.clear();
+  }
+  if (qp.init.type == QpType::kUd) {
+    w.av = golden::AddressVector{wr.ah.remote_qkey, wr.ah.remote_qpn, wr.ah.udp_sport,  wr.ah.dmac,
+                                 wr.ah.tos,         wr.ah.ttl,        wr.ah.flow_label, wr.ah.dgid};
+  }
+  return w;
+}
+
+void Context::read_virtual(uint64_t addr, uint32_t lkey, uint8_t* to, uint64_t bytes) const {
+  const uint32_t index = lkey >> 8;
+  if (index >= keys_.size() || !keys_[index].live || keys_[index].variant != (lkey & 0xff)) {
+    throw InputError(fmt::format("inline data under the key {:#x}, which no memory region has", lkey));
+  }
+  const Mr& mr = keys_[index].mr;
+  const uint64_t into = addr - mr.addr;
+  if (addr < mr.addr || into > mr.length || bytes > mr.length - into) {
+    throw InputError(fmt::format("inline data at {:#x}, {} bytes, reaches outside its memory region", addr, bytes));
+  }
+  const Memory& memory = mr.space == Space::kHost ? hub_.host_memory() : hub_.gpu_memory();
+  memory.read(mr.offset + into, to, bytes);
+}
+
+void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
+  const Turn turn(*qp);
+  write_wqes(qp, wrs, who);
+  if (qp->init.where != SqWhere::kBf && !wrs.empty()) ring_doorbell(qp->qpn, qp->pi, who);
+}
+
+void Context::queue_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
+  if (qp->init.where == SqWhere::kBf) {
+    throw InputError(fmt::format("QP {}: a BlueFlame push is its own doorbell: it cannot wait for one", qp->qpn));
   }
   const Turn turn(*qp);
-  const unsigned size = qp->size();
-  if (wrs.size() > size) {
-    throw InputError(
-        fmt::format("QP {}: {} work requests do not fit in a send queue of {}", qp->qpn, wrs.size(), size));
+  write_wqes(qp, wrs, who);
+}
+
+void Context::write_wqes(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
+  std::vector<golden::Wqe> wqes;
+  unsigned wanted = 0;
+  for (const SendWr& wr : wrs) {
+    wqes.push_back(build_wqe(*qp, wr));
+    wanted += golden::wqe_blocks(golden::wqe_ds(wqes.back()));
   }
-  if (wrs.size() > size - qp->outstanding()) {
+  const unsigned size = qp->size();
+  if (wanted > size) {
+    throw InputError(fmt::format("QP {}: {} work requests do not fit in a send queue of {}: they take {} blocks",
+                                 qp->qpn, wrs.size(), size, wanted));
+  }
+  if (wanted > size - qp->outstanding()) {
     throw InputError(fmt::format(
         "QP {}: the send queue of {} is full: {} blocks wait for a completion, no room for {} more; poll its "
         "CQ first (unsignaled requests are done with the completion of a later signaled one)",
-        qp->qpn, size, qp->outstanding(), wrs.size()));
+        qp->qpn, size, qp->outstanding(), wanted));
   }
-  for (const SendWr& wr : wrs) {
-    golden::Wqe w;
-    w.opcode = wqe_opcode(wr.opcode);
+  for (size_t i = 0; i < wrs.size(); ++i) {
+    golden::Wqe& w = wqes[i];
     w.index = qp->pi;
-    w.qpn = qp->qpn;
-    w.signaled = wr.signaled;
-    w.solicited = wr.solicited;
-    w.imm = wr.imm;
-    w.raddr = wr.remote_addr;
-    w.rkey = wr.rkey;
-    w.lkey = wr.lkey;
-    w.laddr = wr.addr;
-    w.length = wr.length;
-    const auto block = golden::encode_wqe(w);
+    const std::vector<uint8_t> bytes = golden::encode_wqe(w);
+    const auto blocks = static_cast<uint16_t>(bytes.size() / golden::kWqeBlockBytes);
     sc_core::wait(post_cost_);
-    hub_.mmio_write(who, bar_[1] + qp->ring + uint64_t{qp->pi % size} * 64, block.data(), 64);
-    sc_core::wait(store_gap_);
-    qp->posted[qp->pi % size] = {wr.wr_id, qp->pi, 1};
-    if (qp->init.where == SqWhere::kBf) {
-      // The push is the doorbell of its WQE; a 64 B WQE fits one piece.
-      rtl::op_t op;
-      op.qpn = static_cast<uint16_t>(qp->qpn);
-      op.wqe = static_cast<uint16_t>(qp->pi + 1);
-      observers_.event({EventKind::kDbStore, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
-      hub_.mmio_write(who, bar_[0] + uint64_t{qp->qpn} * 0x100 + 0x80, block.data(), 64, op);
+    qp->posted[qp->pi % size] = {wrs[i].wr_id, qp->pi, blocks};
+    for (unsigned b = 0; b < blocks; ++b) store_block(*qp, static_cast<uint16_t>(qp->pi + b), &bytes[64 * b], 64, who);
+    qp->pi = static_cast<uint16_t>(qp->pi + blocks);
+    // The push is the doorbell of its WQE, in pieces of 64 B; one that is too long for it has a doorbell of its own.
+    if (qp->init.where != SqWhere::kBf) continue;
+    if (blocks > 2) {
+      ring_doorbell(qp->qpn, qp->pi, who);
+      continue;
+    }
+    rtl::op_t op;
+    op.qpn = static_cast<uint16_t>(qp->qpn);
+    op.wqe = qp->pi;
+    for (unsigned b = 0; b < blocks; ++b) {
+      if (b + 1u == blocks) observers_.event({EventKind::kDbStore, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
+      hub_.mmio_write(who, bar_[0] + uint64_t{qp->qpn} * 0x100 + 0x80 + 64 * b, &bytes[64 * b], 64, op);
       sc_core::wait(store_gap_);
     }
-    ++qp->pi;
   }
-  if (qp->init.where != SqWhere::kBf && !wrs.empty()) ring_doorbell(qp->qpn, qp->pi, who);
+}
+
+/// A WQE's block, or the first part of one, into the ring. The doorbell does not overtake it: what stands in host
+/// memory is seen by whoever has seen the doorbell.
+void Context::store_block(const Qp& qp, uint16_t index, const uint8_t* block, unsigned bytes, pcie::Initiator who) {
+  const uint64_t at = qp.ring + uint64_t{index % qp.size()} * 64;
+  if (qp.init.where == SqWhere::kHost) {
+    hub_.host_memory().write(at - pcie::kHostBase, block, bytes);
+  } else {
+    hub_.mmio_write(who, bar_[1] + at, block, bytes);
+  }
+  sc_core::wait(store_gap_);
 }
 
 void Context::write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe) {
@@ -400,9 +467,8 @@ void Context::write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe) {
   const auto blocks = static_cast<uint16_t>((wqe.size() + 63) / 64);
   qp->posted[qp->pi % size] = {0, qp->pi, blocks};
   for (size_t at = 0; at < wqe.size(); at += 64) {
-    hub_.mmio_write(pcie::Initiator::kCpu, bar_[1] + qp->ring + uint64_t{qp->pi % size} * 64, wqe.data() + at,
-                    static_cast<unsigned>(std::min<size_t>(64, wqe.size() - at)));
-    sc_core::wait(store_gap_);
+    store_block(*qp, qp->pi, wqe.data() + at, static_cast<unsigned>(std::min<size_t>(64, wqe.size() - at)),
+                pcie::Initiator::kCpu);
     ++qp->pi;
     if (qp->outstanding() > size) qp->ci = static_cast<uint16_t>(qp->pi - size);  // overwritten: it can't be followed
   }

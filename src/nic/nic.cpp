@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <variant>
 
 #include <fmt/format.h>
@@ -95,15 +96,24 @@ struct Nic::Impl : public BarClient, public Observer {
     bars.provide("tx_packets_phy", [this] { return macs[0]->tx_packets(); });
     bars.provide("tx_bytes_phy", [this] { return macs[0]->tx_bytes(); });
     queues = {&hub.queue(), &later};
-    for (auto& m : macs) queues.push_back(&m->queue());
+    for (auto& m : macs) {
+      queues.push_back(&m->queue());
+      m->on_pause_change([this] { wake(); });
+    }
     config.on_change = [this] { apply_config(); };
     top->clk_i = 0;
     top->rst_ni = 0;
     top->evt_ready_i = 1;
+    top->rate_valid_i = 0;  // nobody gives tokens yet
+    top->mac_rx_valid_i = 0;
     top->dm_req_ready_i = 1;
     top->tlp_tx_ready_i = 1;
     top->mac_tx_ready_i = (1u << kPorts) - 1;
     apply_config();
+    rtl::sched_cfg_t sched;
+    sched.strict = static_cast<uint8_t>(profile.integer("sched.strict_priorities"));
+    for (unsigned p = 0; p < 8; ++p) sched.weights |= profile.integer(fmt::format("sched.weight_prio{}", p)) << (8 * p);
+    rtl::drive(top->sched_cfg_i, sched);
     if (!options.trace.path.empty()) {
       trace = std::make_unique<VerilatedFstC>();
       top->trace(trace.get(), 99);
@@ -189,7 +199,8 @@ struct Nic::Impl : public BarClient, public Observer {
   void wake() {
     if (!sleeping) return;
     sleeping = false;
-    next_edge = std::max(next_edge + period, edge_after(now()));  // the last edge may lie ahead of the kernel
+    // The last edge may lie ahead of the kernel; the edge that the RTL's timer asks for comes in any case.
+    next_edge = std::min(timer_edge, std::max(next_edge + period, edge_after(now())));
     wake_event.notify(from_ps(next_edge) - sc_core::sc_time_stamp());
   }
 
@@ -200,6 +211,10 @@ struct Nic::Impl : public BarClient, public Observer {
   /// kernel is left alone. One edge at least, kMaxAhead more at most.
   void clock() {
     const uint64_t kernel_now = to_ps(sc_core::sc_time_stamp());
+    if (sleeping) {  // the RTL's timer ends
+      sleeping = false;
+      next_edge = kernel_now;
+    }
     if (kernel_now != next_edge) {  // first activation, before edge 0
       sc_core::next_trigger(from_ps(next_edge - kernel_now));
       return;
@@ -218,6 +233,11 @@ struct Nic::Impl : public BarClient, public Observer {
     } while (!woken() && run_models(std::min(next_edge, end)) && next_edge < end);
     for (DelayQueue* q : queues) q->resume();
     if (sleeping) {
+      timer_edge = kNever;
+      if (top->timer_valid_o) {  // the first edge whose now_i is there
+        timer_edge = std::max(next_edge + period, edge_after(top->timer_deadline_o * 1000 - 1));
+        wake_event.notify(from_ps(timer_edge) - sc_core::sc_time_stamp());
+      }
       sc_core::next_trigger(wake_event);
     } else {
       sc_core::next_trigger(from_ps(next_edge - kernel_now));
@@ -299,6 +319,10 @@ struct Nic::Impl : public BarClient, public Observer {
     }
     top->dm_rsp_valid_i = rsp;
 
+    uint32_t pause = 0;
+    for (unsigned p = 0; p < kPorts; ++p) pause |= uint32_t{macs[p]->paused(from_ps(t))} << (8 * p);
+    top->mac_pause_i = pause;
+
     // Ready is worked out only where something is offered: the valids are registers, so they are known here.
     const Time at = from_ps(t);
     if (top->tlp_tx_valid_o) top->tlp_tx_ready_i = hub.nic_tx_ready(at);
@@ -310,7 +334,8 @@ struct Nic::Impl : public BarClient, public Observer {
     for (unsigned p = 0; p < kPorts; ++p) {
       const uint32_t bit = 1u << p;
       if ((top->mac_tx_valid_o & bit) == 0) continue;
-      top->mac_tx_ready_i = macs[p]->ready(at) ? top->mac_tx_ready_i | bit : top->mac_tx_ready_i & ~bit;
+      if (!offered[p]) offered[p] = rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth).prio;
+      top->mac_tx_ready_i = macs[p]->ready(at, *offered[p]) ? top->mac_tx_ready_i | bit : top->mac_tx_ready_i & ~bit;
     }
   }
 
@@ -349,7 +374,9 @@ struct Nic::Impl : public BarClient, public Observer {
       const bool ready = top->mac_tx_ready_i >> p & 1;
       ++(ready ? used.mac_beats : used.mac_wait);
       if (ready) {
-        macs[p]->accept(rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth), from_ps(t));
+        const auto beat = rtl::mac_beat_t::unpack_at(&top->mac_tx_o[0], p * rtl::mac_beat_t::kWidth);
+        macs[p]->accept(beat, from_ps(t));
+        if (beat.eop) offered[p].reset();
       }
     }
   }
@@ -515,6 +542,7 @@ struct Nic::Impl : public BarClient, public Observer {
   std::deque<Arrival<rtl::dm_rsp_t::Words>> dm_rsp;
   std::deque<pcie::Tlp> requests;  ///< decoded at the picosecond of an edge that is still to come
   bool mmio_shown = false, rx_shown = false;
+  std::array<std::optional<unsigned>, kPorts> offered;  ///< priority of the frame at the MAC's pins
   rtl::pcie_fc_t::Words fc_shown{};
   const rtl::probe_t::Words probe_mask = pulse_mask();
   pcie::Tlp tx_tlp;
@@ -522,6 +550,7 @@ struct Nic::Impl : public BarClient, public Observer {
   sc_core::sc_event wake_event;
   std::vector<DelayQueue*> queues;  ///< of this node's models
   bool sleeping = false, stopped = false;
+  uint64_t timer_edge = kNever;  ///< while sleeping: the edge that ends it by itself
   uint64_t next_edge = 0, clocked = 0;
   NicUsage used;
 
@@ -582,7 +611,7 @@ bool Nic::idle() const {
   for (const auto& m : i.macs) {
     if (m->busy()) return false;
   }
-  return i.pins_quiet() && i.top->idle_o && i.later.empty() && i.requests.empty();
+  return i.pins_quiet() && i.top->idle_o && !i.top->timer_valid_o && i.later.empty() && i.requests.empty();
 }
 unsigned Nic::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
 void Nic::close_trace() { impl_->close_trace(); }

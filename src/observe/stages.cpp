@@ -43,8 +43,12 @@ struct Way {
 constexpr Way kWays[] = {
     {"doorbell_intake", {1, 0, 0, 0}},
     {"qp_scheduler", {1, 0, 0, 0}},
+    {"qp_lists", {0, 0, 0, 0}},  // a lone doorbell passes these three by
+    {"rate_limiter", {0, 0, 0, 0}},
+    {"deadline_tree", {0, 0, 0, 0}},
     {"tx_qp_state", {1, 0, 0, 0}},
     {"wqe_fetch_engine", {1, 0, 0, 0}},
+    {"sq_prefetch", {1, 0, 0, 0}},
     {"tx_segmenter", {0, 1, 0, 0}},
     {"dma_master", {0, 1, 0, 1}},
     {"dma_read", {0, 1, 0, 0}},
@@ -53,7 +57,9 @@ constexpr Way kWays[] = {
     {"tag_allocator", {0, 1, 0, 0}},
     {"pcie_tlp_gen", {0, 1, 0, 1}},
     {"credit_counter", {0, 1, 0, 1}},
+    {"tx_gather", {0, 0, 1, 0}},
     {"tx_packetizer", {0, 0, 1, 0}},
+    {"tx_egress", {0, 0, 0, 0}},  // not joined
     {"icrc", {0, 0, 1, 0}},
     {"cqe_writer", {0, 0, 0, 1}},
     {"ctx_cache", {1, 1, 0, 1}},  // contexts of QP, memory region, CQ

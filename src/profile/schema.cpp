@@ -54,10 +54,25 @@ std::vector<KeyInfo> make_schema() {
       ns("devmem.read_latency", "L2 memory behind BAR1: request accepted to data"),
       ns("bar.decode_latency", "BAR decoder: TLP arrived to doorbell at the RTL's port"),
 
+      number("sched.strict_priorities", "1", 0, 255,
+             "bit p: priority p is sent before all that are not strict, the higher one first"),
+      number("sched.weight_prio0", "1", 1, 255, "share of priority 0 among those that are not strict"),
+      number("sched.weight_prio1", "1", 1, 255, "share of priority 1"),
+      number("sched.weight_prio2", "1", 1, 255, "share of priority 2"),
+      number("sched.weight_prio3", "1", 1, 255, "share of priority 3"),
+      number("sched.weight_prio4", "1", 1, 255, "share of priority 4"),
+      number("sched.weight_prio5", "1", 1, 255, "share of priority 5"),
+      number("sched.weight_prio6", "1", 1, 255, "share of priority 6"),
+      number("sched.weight_prio7", "1", 1, 255, "share of priority 7"),
+
       one_of("mac.rate", "Gb/s", {"100", "200", "400", "800"}, "line rate of each port"),
       built("mac.ports", "1", 8, "ports"),
       ns("mac.tx_latency", "last beat accepted to first bit of the preamble, wire free"),
-      number("mac.tx_buffer", "B", 9280, 16 << 20, "transmit buffer of each port; a whole frame and a beat must fit"),
+      number("mac.tx_buffer", "B", 9280, 16 << 20,
+             "transmit buffer of each priority of a port; a whole frame and a beat must fit"),
+      number(
+          "mac.pause_headroom", "B", 0, 16 << 20,
+          "what a paused priority may hold beyond its buffer: the packets under way in the NIC when the pause comes"),
       ns("wire.latency", "flight of a bit to the other end"),
 
       built("build.data_width", "1", 4096, "data path of the NIC, bits"),

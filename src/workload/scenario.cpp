@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <toml++/toml.h>
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -185,24 +187,39 @@ using host::WrOpcode;
 using pcie::Initiator;
 
 constexpr std::array<std::pair<const char*, Space>, 2> kSpaces{{{"gpu", Space::kGpu}, {"host", Space::kHost}}};
-constexpr std::array<std::pair<const char*, QpType>, 2> kTransports{{{"uc", QpType::kUc}, {"rc", QpType::kRc}}};
-constexpr std::array<std::pair<const char*, SqWhere>, 2> kPlaces{{{"device", SqWhere::kDevice}, {"bf", SqWhere::kBf}}};
-constexpr std::array<std::pair<const char*, WrOpcode>, 4> kOps{{{"write", WrOpcode::kRdmaWrite},
+constexpr std::array<std::pair<const char*, QpType>, 3> kTransports{
+    {{"uc", QpType::kUc}, {"rc", QpType::kRc}, {"ud", QpType::kUd}}};
+constexpr std::array<std::pair<const char*, SqWhere>, 3> kPlaces{
+    {{"device", SqWhere::kDevice}, {"bf", SqWhere::kBf}, {"host", SqWhere::kHost}}};
+constexpr std::array<std::pair<const char*, WrOpcode>, 8> kOps{{{"write", WrOpcode::kRdmaWrite},
                                                                 {"write_imm", WrOpcode::kRdmaWriteImm},
                                                                 {"send", WrOpcode::kSend},
-                                                                {"send_imm", WrOpcode::kSendImm}}};
+                                                                {"send_imm", WrOpcode::kSendImm},
+                                                                {"send_inv", WrOpcode::kSendWithInv},
+                                                                {"read", WrOpcode::kRdmaRead},
+                                                                {"cmp_swap", WrOpcode::kAtomicCmpAndSwp},
+                                                                {"fetch_add", WrOpcode::kAtomicFetchAndAdd}}};
 constexpr std::array<std::pair<const char*, Initiator>, 2> kInitiators{
     {{"cpu", Initiator::kCpu}, {"gpu", Initiator::kGpu}}};
-constexpr std::array<std::pair<const char*, FaultKind>, 4> kFaults{{{"doorbell", FaultKind::kDoorbell},
+constexpr std::array<std::pair<const char*, FaultKind>, 5> kFaults{{{"doorbell", FaultKind::kDoorbell},
                                                                     {"raw_wqe", FaultKind::kRawWqe},
                                                                     {"mmio", FaultKind::kMmio},
-                                                                    {"qp_error", FaultKind::kQpError}}};
+                                                                    {"qp_error", FaultKind::kQpError},
+                                                                    {"pause", FaultKind::kPause}}};
 constexpr std::array<const char*, 6> kStatuses{"success",
                                                "local length error",
                                                "local QP operation error",
                                                "local protection error",
                                                "Work Request Flushed Error",
                                                "general error"};
+
+/// An IP address as GID: IPv4 as ::ffff:a.b.c.d.
+std::optional<std::array<uint8_t, 16>> parse_ip(const std::string& text, bool& v6) {
+  std::array<uint8_t, 16> gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  v6 = text.find(':') != std::string::npos;
+  if (inet_pton(v6 ? AF_INET6 : AF_INET, text.c_str(), v6 ? gid.data() : gid.data() + 12) != 1) return std::nullopt;
+  return gid;
+}
 
 class Reader {
  public:
@@ -329,7 +346,39 @@ class Reader {
     t.integer("prio", q.path.prio, 0, 7);
     t.integer("pkey", q.path.pkey, 0, 0xffff);
     t.integer("udp_sport", q.path.udp_sport, 0, 0xffff);
+    t.integer("vlan", q.path.vlan_id, 0, 0xfff);
+    t.integer("qkey", q.path.qkey, 0, kU32);
+    t.integer("weight", q.path.weight, 1, 255);
+    t.number("rate_gbps", q.path.rate_limit_gbps, 1e5);
+    t.integer("rate_burst", q.path.rate_burst, 0, (1u << 24) - 1);
+    addresses(t, q);
     s_.qps.push_back(q);
+  }
+
+  /// Source and destination, both of one IP version.
+  void addresses(Table& t, ScenarioQp& q) {
+    std::array<std::array<uint8_t, 16>, 2> gids{};
+    std::array<bool, 2> v6{};
+    const std::array<const char*, 2> keys{"sip", "dip"};
+    for (unsigned i = 0; i < 2; ++i) {
+      if (!t.has(keys[i])) continue;
+      std::string text;
+      t.word(keys[i], text);
+      const auto gid = parse_ip(text, v6[i]);
+      if (!gid) t.fail(keys[i], fmt::format("'{}' is no IP address, such as 10.0.0.1 or fd00::1", text));
+      gids[i] = *gid;
+      auto& v4 = i == 0 ? q.path.sip : q.path.dip;
+      if (!v6[i]) std::copy(gid->begin() + 12, gid->end(), v4.begin());
+    }
+    if (v6[0] != v6[1])
+      t.fail(v6[0] ? "dip" : "sip", "must be an IPv6 address, too: source and destination go together");
+    if (v6[0]) q.path.ipv6 = host::Ipv6Path{gids[0], gids[1], 0};
+    uint32_t label = 0;
+    t.integer("flow_label", label, 0, 0xfffff);
+    if (q.path.ipv6)
+      q.path.ipv6->flow_label = label;
+    else if (t.has("flow_label"))
+      t.fail("flow_label", "is for IPv6: give sip and dip as IPv6 addresses");
   }
 
   void op(Table& t) {
@@ -356,6 +405,21 @@ class Reader {
     t.integer("remote_addr", o.remote_addr, 0, ~uint64_t{0} >> 1);
     t.choice("initiator", o.initiator, kInitiators);
     t.integer("offset", o.offset, 0, ~uint64_t{0} >> 1);
+    t.boolean("solicited", o.solicited);
+    t.boolean("inline", o.send_inline);
+    t.integer("compare_add", o.compare_add, 0, ~uint64_t{0} >> 1);
+    t.integer("swap", o.swap, 0, ~uint64_t{0} >> 1);
+    segments(t, o);
+    const QpType type = s_.qps[o.qp].init.type;
+    if (!golden::allowed(host::transport(type), host::wqe_opcode(o.opcode))) {
+      t.fail("op", fmt::format("{} is not for a queue pair of transport {}", host::to_string(o.opcode),
+                               type == QpType::kUd ? "ud" : "uc"));
+    }
+    if (type == QpType::kUd) remote(t, o);
+    if (o.send_inline && o.size > host::max_inline_data(type, o.opcode)) {
+      t.fail("inline", fmt::format("{} bytes; at most {} fit the work queue entry", o.size,
+                                   host::max_inline_data(type, o.opcode)));
+    }
     if (!t.reference("region", s_.regions, "region", o.region)) {
       const auto it = std::find_if(s_.regions.begin(), s_.regions.end(), [&](const auto& r) { return r.node == node; });
       if (it == s_.regions.end()) t.fail("region", fmt::format("node '{}' has no [[region]]", s_.nodes[node].name));
@@ -368,11 +432,51 @@ class Reader {
     s_.ops.push_back(o);
   }
 
+  /// Pieces of the region that make up the message.
+  void segments(Table& t, ScenarioOp& o) {
+    const auto* n = t.raw("segments");
+    if (!n) return;
+    const char* form = "must be a list of up to 4 pairs: [[offset, size], ...]";
+    const auto* array = n->as_array();
+    if (!array || array->empty() || array->size() > golden::kMaxSges) t.fail("segments", form);
+    if (t.has("size") || t.has("offset")) t.fail("segments", "stands in place of size and offset");
+    o.size = 0;
+    for (const auto& e : *array) {
+      const auto* pair = e.as_array();
+      if (!pair || pair->size() != 2) t.fail("segments", form);
+      const auto offset = (*pair)[0].value_exact<int64_t>(), size = (*pair)[1].value_exact<int64_t>();
+      if (!offset || !size || *offset < 0 || *size < 0) t.fail("segments", form);
+      if (static_cast<uint64_t>(*size) > kMaxMessage - o.size) t.fail("segments", "are longer than 2 GiB together");
+      o.segments.push_back({static_cast<uint64_t>(*offset), static_cast<uint64_t>(*size)});
+      o.size += static_cast<uint64_t>(*size);
+    }
+  }
+
+  /// Where a UD send goes: by default where the queue pair's path points.
+  void remote(Table& t, ScenarioOp& o) {
+    const host::QpPath& path = s_.qps[o.qp].path;
+    o.ah.remote_qpn = path.dest_qpn;
+    o.ah.remote_qkey = path.qkey;
+    o.ah.dmac = path.dmac;
+    o.ah.tos = path.tos;
+    o.ah.ttl = path.ttl;
+    o.ah.udp_sport = path.udp_sport.value_or(o.ah.udp_sport);
+    std::copy(path.dip.begin(), path.dip.end(), o.ah.dgid.begin() + 12);
+    if (path.ipv6) {
+      o.ah.dgid = path.ipv6->dip;
+      o.ah.flow_label = path.ipv6->flow_label;
+    }
+    t.integer("remote_qpn", o.ah.remote_qpn, 0, 0xffffff);
+    t.integer("remote_qkey", o.ah.remote_qkey, 0, kU32);
+    if (o.size > path.mtu)
+      t.fail("size", fmt::format("{} bytes; a UD message fits the path MTU, {}", o.size, path.mtu));
+  }
+
   void fault(Table& t) {
     ScenarioFault f;
     f.name = name(t, s_.faults, "fault");
     f.line = t.line();
-    if (!t.has("kind")) t.fail("kind", "missing; allowed: doorbell, raw_wqe, mmio, qp_error");
+    if (!t.has("kind")) t.fail("kind", "missing; allowed: doorbell, raw_wqe, mmio, qp_error, pause");
     t.choice("kind", f.kind, kFaults);
     t.reference("node", s_.nodes, "node", f.node);
     unsigned qp = 0;
@@ -403,6 +507,10 @@ class Reader {
       case FaultKind::kQpError:
         if (!f.qp) t.fail("qp", "missing: the queue pair that goes to the error state");
         break;
+      case FaultKind::kPause:
+        t.integer("prio", f.prio, 0, 7);
+        t.number("for_ns", f.for_ns, kMaxNs);
+        break;
     }
     s_.faults.push_back(f);
   }
@@ -417,8 +525,8 @@ class Reader {
         t.fail("bytes", fmt::format("'{}' is no hexadecimal digit", c));
       digits += c;
     }
-    if (digits.size() != 128 && digits.size() != 256) {
-      t.fail("bytes", fmt::format("must be 64 or 128 bytes in hexadecimal, not {} digits", digits.size()));
+    if (digits.empty() || digits.size() % 128 != 0 || digits.size() > 512) {
+      t.fail("bytes", fmt::format("must be 64, 128, 192 or 256 bytes in hexadecimal, not {} digits", digits.size()));
     }
     for (size_t i = 0; i < digits.size(); i += 2) {
       f.bytes.push_back(static_cast<uint8_t>(std::stoul(digits.substr(i, 2), nullptr, 16)));

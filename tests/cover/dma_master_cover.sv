@@ -9,6 +9,11 @@ module dma_master_cover (
   input logic pay_valid_o,
   input logic pay_ready_i,
   input rnic_pkg::payload_t pay_o,
+  input logic rd2_valid_i,
+  input logic rd2_ready_o,
+  input logic pay2_valid_o,
+  input logic pay2_ready_i,
+  input rnic_pkg::payload_t pay2_o,
   input logic wr_valid_i,
   input logic wr_ready_o,
   input rnic_pkg::wr_req_t wr_i,
@@ -121,6 +126,23 @@ module dma_master_cover (
       always_ff @(posedge clk_i) if (rst_ni && cpl_valid_i && cpl_i.eop) begin
         completion : cover (cpl_i.status == 3'(s));
       end
+    end
+  end
+
+  // ---- WQEs --------------------------------------------------------------------------------------------------------
+  logic req_wqe, cpl_wqe, latest_wqe_q;
+  assign req_wqe = treq_rd_o.tag[7:3] == (cfg_i.ext_tag ? 5'd31 : 5'd3);
+  assign cpl_wqe = cpl_i.tag[9:3] == (cfg_i.ext_tag ? 7'd31 : 7'd3);
+  always_ff @(posedge clk_i) if (cpl) latest_wqe_q <= cpl_wqe;
+  always_ff @(posedge clk_i) if (rst_ni) begin
+    wqe_read : cover (rd2_valid_i && rd2_ready_o);
+    wqe_read_waits : cover (rd2_valid_i && !rd2_ready_o);
+    wqe_data_wait : cover (pay2_valid_o && !pay2_ready_i);
+    wqe_read_fails : cover (pay2_valid_o && pay2_ready_i && pay2_o.status != rnic_pkg::DmaOk);
+    wqe_request : cover (treq_rd && req_wqe);
+    if (cpl) begin
+      wqe_completion : cover (cpl_wqe);
+      completions_of_both_in_turn : cover (cpl_wqe != latest_wqe_q);
     end
   end
 

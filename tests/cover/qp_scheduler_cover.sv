@@ -2,15 +2,23 @@
 module qp_scheduler_cover (
   input logic clk_i,
   input logic rst_ni,
+  input rnic_pkg::sched_cfg_t cfg_i,
   input logic ring_i,
   input logic [9:0] ring_qpn_i,
   input logic grant_valid_o,
   input logic grant_ready_i,
   input logic [9:0] grant_qpn_o,
   input logic release_i,
-  input logic [9:0] release_qpn_i,
-  input logic release_more_i,
+  input rnic_pkg::turn_end_t turn_end_i,
+  input logic others_o,
+  input logic hungry_i,
+  input logic open_o,
+  input logic [3:0] open_prio_o,
+  input logic clear_i,
+  input logic [9:0] clear_qpn_i,
+  input logic rate_valid_i,
   input logic stat_coalesced_o,
+  input logic timer_valid_o,
   input logic idle_o
 );
   logic grant;
@@ -24,19 +32,38 @@ module qp_scheduler_cover (
     end
   end
 
+  // Priority of a chosen QP; 8: unknown.
+  for (genvar p = 0; p < 9; p++) begin : prios
+    always_ff @(posedge clk_i) if (rst_ni && open_o) begin
+      chosen : cover (open_prio_o == 4'(p));
+    end
+  end
+
   always_ff @(posedge clk_i) if (rst_ni) begin
     if (ring_i) begin
       ring_of_idle_scheduler : cover (idle_o);
       ring_coalesced : cover (stat_coalesced_o);
       ring_of_offered_qp : cover (grant_valid_o && !grant_ready_i && grant_qpn_o == ring_qpn_i);
       ring_at_its_grant : cover (grant && grant_qpn_o == ring_qpn_i);
-      ring_at_its_release : cover (release_i && !release_more_i && release_qpn_i == ring_qpn_i);
-      ring_at_its_release_with_more : cover (release_i && release_more_i && release_qpn_i == ring_qpn_i);
+      ring_at_its_release : cover (release_i && !turn_end_i.more && turn_end_i.qpn == ring_qpn_i);
+      ring_at_its_release_with_more : cover (release_i && turn_end_i.more && turn_end_i.qpn == ring_qpn_i);
     end
     grant_waits : cover (grant_valid_o && !grant_ready_i);
     nothing_to_grant : cover (!grant_valid_o && grant_ready_i);
-    release_with_more : cover (release_i && release_more_i);
-    release_without_more : cover (release_i && !release_more_i);
+    if (release_i) begin
+      release_with_more : cover (turn_end_i.more);
+      release_without_more : cover (!turn_end_i.more);
+      release_of_nothing_sent : cover (turn_end_i.bytes == 14'd0);
+      release_of_weight_zero : cover (turn_end_i.weight == 8'd0);
+      release_with_rate : cover (turn_end_i.rate_en);
+      release_at_its_clear : cover (clear_i && clear_qpn_i == turn_end_i.qpn);
+    end
+    others_wait_for_the_link : cover (others_o && !grant_valid_o);
+    others_but_the_link_is_hungry : cover (!others_o && hungry_i && !idle_o);
+    strict_priorities : cover (open_o && !open_prio_o[3] && cfg_i.strict[open_prio_o[2:0]]);
+    only_throttled_wait : cover (idle_o && timer_valid_o);
+    timer_beside_work : cover (!idle_o && timer_valid_o);
+    tokens : cover (rate_valid_i);
   end
 endmodule
 

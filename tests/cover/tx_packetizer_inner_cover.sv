@@ -23,7 +23,10 @@ module tx_packetizer_inner_cover (
   input logic order_room,
   input logic pay_here,
   input logic pay_bad,
-  input logic pay_valid_i,
+  input logic src_inl,
+  input logic src_valid,
+  input logic h4_long_q,
+  input logic h4_inl_q,
   input logic start,
   input logic drop,
   input logic dead_set,
@@ -44,7 +47,8 @@ module tx_packetizer_inner_cover (
 );
   always_ff @(posedge clk_i) if (rst_ni) begin
     if (h4_valid_q && !busy_q && !disc_q) begin
-      waits_for_payload : cover (!pay_here);
+      waits_for_payload : cover (!pay_here && !src_inl);
+      waits_for_inline : cover (!pay_here && src_inl);
       waits_for_order_entry : cover (pay_here && !order_room);
       waits_for_output_fifo : cover (pay_here && order_room && h4_frame_q && !h4_dead_q && !pay_bad && credit_q < {1'b0, h4_beats_q});
       credit_just_enough : cover (start && credit_q == {1'b0, h4_beats_q});
@@ -60,15 +64,22 @@ module tx_packetizer_inner_cover (
     if (drop) begin
       drop_error_description : cover (!h4_frame_q && !h4_dead_q);
       drop_error_description_of_dead_qp : cover (!h4_frame_q && h4_dead_q);
-      drop_dead_with_payload : cover (h4_frame_q && h4_dead_q && h4_has_pay_q);
+      drop_dead_with_payload : cover (h4_frame_q && h4_dead_q && h4_has_pay_q && !h4_inl_q);
+      drop_dead_with_inline : cover (h4_frame_q && h4_dead_q && h4_has_pay_q && h4_inl_q);
       drop_dead_without_payload : cover (h4_frame_q && h4_dead_q && !h4_has_pay_q);
       drop_swallowed_since_reported : cover (h4_dead_q && h4_skip_q && h4_op_q.last);
       drop_inside_a_message : cover (h4_dead_q && !h4_op_q.last);
     end
     failure_inside_a_message : cover (skip_set);
     failure_at_the_end : cover (dead_set && !skip_set);
-    payload_thrown_away : cover (disc_q && pay_valid_i);
-    payload_thrown_away_with_pauses : cover (disc_q && !pay_valid_i);
+    payload_thrown_away : cover (disc_q && src_valid && !src_inl);
+    inline_thrown_away : cover (disc_q && src_valid && src_inl);
+    payload_thrown_away_with_pauses : cover (disc_q && !src_valid);
+    other_source_behind_what_is_thrown_away : cover (disc_q && h4_valid_q && h4_has_pay_q && src_inl != h4_inl_q);
+    if (start) begin
+      header_of_one_beat : cover (!h4_long_q);
+      header_of_two_beats : cover (h4_long_q);
+    end
     clear_of_the_waiting_description : cover (clear_i && h4_valid_q && !h4_ready && clear_qpn_i == h4_op_q.qpn && h4_dead_q);
     header_pipeline_full : cover (h1_valid_q && h2_valid_q && h3_valid_q && h4_valid_q);
     if (ord_wait) begin

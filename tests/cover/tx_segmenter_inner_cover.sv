@@ -4,17 +4,27 @@ module tx_segmenter_inner_cover (
   input logic rst_ni,
   input logic cur_valid_q,
   input logic cur_payload_q,
-  input logic cur_bad_key_q,
-  input logic cur_bad_pd_q,
-  input logic cur_outside_q,
-  input logic [63:0] cur_into_q,
-  input logic [63:0] cur_slack_q,
+  input logic [1:0] cur_wait_q,
+  input logic cur_inside_q,
+  input logic cur_last_q,
+  input logic chk_bad_key_q,
+  input logic chk_bad_pd_q,
+  input logic chk_outside_q,
+  input logic [63:0] chk_into_q,
+  input logic [63:0] chk_slack_q,
+  input logic [7:0] chk_ven,
+  input logic [1:0] chk_idx,
+  input rnic_pkg::sge_t chk_sge,
+  input logic rsp_first,
+  input logic rsp_next,
+  input logic bad_q,
+  input logic fits,
+  input logic seg_ends,
   input rnic_pkg::tx_job_t cur_job_q,
   input logic cur_done,
   input logic step,
   input logic sends,
   input logic failed,
-  input logic last,
   input logic must_mark,
   input logic outs_free,
   input logic queue_valid,
@@ -22,31 +32,60 @@ module tx_segmenter_inner_cover (
   input logic [2:0] queue_fill,
   input logic other_waiting_i,
   input logic job_valid_i,
+  input logic [1:0] look_left_q,
+  input logic mpt_req_ready_i,
   input logic mpt_rsp_valid_i,
-  input rnic_pkg::mpt_t mpt_rsp_i,
-  input logic q_lookup,
-  input rnic_pkg::tx_job_t q_job
+  input rnic_pkg::mpt_t mpt_rsp_i
 );
   logic checked, ends_turn;
-  assign checked = sends && cur_payload_q;
-  assign ends_turn = sends && !failed && !last && cur_done;
+  assign checked = cur_valid_q && cur_payload_q && (rsp_next || (sends && !bad_q));  // a segment's verdict counts
+  assign ends_turn = sends && !failed && !cur_last_q && cur_done;
+
+  // names(segment): first second third fourth
+  // names(reason): 0 1 2 3 4 key bounds pd
+  logic [1:0] checked_q;               // segment that is checked
+  always_ff @(posedge clk_i) if (rsp_first || rsp_next) checked_q <= chk_idx;
+  for (genvar k = 0; k < 4; k++) begin : segment
+    for (genvar v = 5; v < 8; v++) begin : reason
+      always_ff @(posedge clk_i) if (rst_ni && checked && !cur_job_q.st.in_msg) begin
+        segment_refused : cover (checked_q == 2'(k) && chk_ven == 8'(v));
+      end
+    end
+    always_ff @(posedge clk_i) if (rst_ni && sends && !failed && cur_payload_q && cur_job_q.st.sge_idx == 2'(k)) begin
+      packet_ends_inside_segment : cover (fits && !seg_ends);
+      packet_ends_with_segment : cover (fits && seg_ends);
+    end
+    if (k < 3) begin : other
+      always_ff @(posedge clk_i) if (rst_ni && sends && !failed && cur_payload_q && cur_job_q.st.sge_idx == 2'(k)) begin
+        packet_goes_on_behind_segment : cover (!fits);
+      end
+    end
+  end
 
   always_ff @(posedge clk_i) if (rst_ni) begin
-    if (queue_pop && q_lookup) begin
+    if (rsp_first || rsp_next) begin
       region_not_valid : cover (!mpt_rsp_i.valid);
-      key_of_another_variant : cover (mpt_rsp_i.valid && mpt_rsp_i.variant != q_job.st.lkey[7:0]);
-      region_before_address : cover (q_job.st.laddr < mpt_rsp_i.start);
-      region_shorter_than_message : cover ({32'b0, q_job.st.msg_len} > mpt_rsp_i.length);
+      key_of_another_variant : cover (mpt_rsp_i.valid && mpt_rsp_i.variant != chk_sge.lkey[7:0]);
+      region_before_address : cover (chk_sge.addr < mpt_rsp_i.start);
+      region_shorter_than_segment : cover ({32'b0, chk_sge.len} > mpt_rsp_i.length);
     end
     if (checked) begin
-      fits_exactly : cover (!failed && cur_into_q == 64'd0 && cur_slack_q == 64'd0);
-      ends_with_the_region : cover (!failed && cur_into_q == cur_slack_q && cur_into_q != 64'd0);
-      one_byte_too_far : cover (!cur_bad_key_q && !cur_bad_pd_q && !cur_outside_q && cur_into_q == cur_slack_q + 64'd1);
-      other_domain : cover (!cur_bad_key_q && cur_bad_pd_q);
+      fits_exactly : cover (chk_ven == 8'd0 && chk_into_q == 64'd0 && chk_slack_q == 64'd0);
+      ends_with_the_region : cover (chk_ven == 8'd0 && chk_into_q == chk_slack_q && chk_into_q != 64'd0);
+      one_byte_too_far : cover (!chk_bad_key_q && !chk_bad_pd_q && !chk_outside_q && chk_into_q == chk_slack_q + 64'd1);
+      other_domain : cover (!chk_bad_key_q && chk_bad_pd_q);
+      second_refusal_does_not_count : cover (rsp_next && bad_q && chk_ven != 8'd0);
     end
+    if (look_left_q != 2'd0) begin
+      further_lookup_waits : cover (!mpt_req_ready_i);
+      job_waits_for_lookups : cover (job_valid_i);
+    end
+    further_region_taken : cover (rsp_next);
+    waits_for_further_region : cover (cur_wait_q != 2'd0 && !mpt_rsp_valid_i);
+    others_come_inside_a_packet : cover (cur_inside_q && (other_waiting_i || job_valid_i || queue_valid));
     if (sends) begin
       refused_inside_a_message : cover (failed && cur_job_q.st.in_msg);
-      goes_on_in_the_same_turn : cover (!failed && !last && !cur_done);
+      goes_on_in_the_same_turn : cover (!failed && fits && !cur_last_q && !cur_done);
       identification_fixed : cover (!failed && cur_job_q.qpc.ip_id_fixed);
     end
     if (ends_turn) begin
@@ -55,7 +94,7 @@ module tx_segmenter_inner_cover (
       turn_ends_since_a_job_is_queued : cover (!other_waiting_i && !job_valid_i && queue_valid);
     end
     if (cur_done) begin
-      next_wqe_waits : cover (!failed && last && cur_job_q.st.ci != cur_job_q.pi && !cur_job_q.noop);
+      next_wqe_waits : cover (!failed && cur_last_q && cur_job_q.st.ci != cur_job_q.pi && !cur_job_q.noop);
       next_job_follows_at_once : cover (queue_pop);
     end
     if (cur_valid_q && !cur_job_q.noop) begin

@@ -14,7 +14,14 @@ module wqe_fetch_engine_cover (
   input rnic_pkg::qpc_t qpc_rsp_i,
   input logic dm_req_valid_o,
   input logic dm_req_ready_i,
+  input rnic_pkg::dm_req_t dm_req_o,
   input logic dm_rsp_valid_i,
+  input logic pf_req_valid_o,
+  input logic pf_req_ready_i,
+  input logic pf_rsp_valid_i,
+  input logic pf_rsp_ready_o,
+  input logic pf_rsp_hit_i,
+  input logic [2:0] pf_rsp_status_i,
   input logic job_valid_o,
   input logic job_ready_i,
   input rnic_pkg::tx_job_t job_o,
@@ -34,20 +41,46 @@ module wqe_fetch_engine_cover (
   assign fresh = good && !job_o.st.in_msg;
   assign decided = qpc_rsp_valid_i && qpc_rsp_ready_o;
 
-  // names(opcode): WRITE WRITE_IMM SEND SEND_IMM
-  // names(transport): RC UC
-  for (genvar o = 0; o < 4; o++) begin : opcode
-    for (genvar t = 0; t < 2; t++) begin : transport
-      always_ff @(posedge clk_i) if (rst_ni && fresh && job_o.st.opcode == 8'h08 + 8'(o) && job_o.qpc.transport == 2'(t)) begin
-        with_data : cover (job_o.st.msg_len != 32'd0);
-        without_data : cover (job_o.st.msg_len == 32'd0);
-        signaled : cover (job_o.st.signaled);
-        unsignaled : cover (!job_o.st.signaled);
-        solicited : cover (job_o.st.solicited);
+  // names(opcode): SEND_INVAL WRITE WRITE_IMM SEND SEND_IMM READ CMP_SWAP FETCH_ADD
+  // names(transport): RC UC UD
+  for (genvar o = 0; o < 8; o++) begin : opcode
+    localparam logic [7:0] Code = o == 0 ? 8'h01 : o < 5 ? 8'h07 + 8'(o) : 8'h0B + 8'(o);
+    for (genvar t = 0; t < 3; t++) begin : transport
+      if (t == 0 || (t == 1 && o > 0 && o < 5) || (t == 2 && (o == 3 || o == 4))) begin : can
+        always_ff @(posedge clk_i) if (rst_ni && fresh && job_o.st.opcode == Code && job_o.qpc.transport == 2'(t)) begin
+          one_segment : cover (job_o.st.num_sge == 3'd1);
+          signaled : cover (job_o.st.signaled);
+          unsignaled : cover (!job_o.st.signaled);
+          solicited : cover (job_o.st.solicited);
+        end
+        if (o < 6) begin : any_length
+          always_ff @(posedge clk_i) if (rst_ni && fresh && job_o.st.opcode == Code && job_o.qpc.transport == 2'(t)) begin
+            without_data : cover (job_o.st.msg_len == 32'd0);
+            two_segments : cover (job_o.st.num_sge == 3'd2);
+            three_segments : cover (job_o.st.num_sge == 3'd3);
+            four_segments : cover (job_o.st.num_sge == 3'd4);
+          end
+        end
+        if (o < 5) begin : payload
+          always_ff @(posedge clk_i) if (rst_ni && fresh && job_o.st.opcode == Code && job_o.qpc.transport == 2'(t)) begin
+            inline_data : cover (job_o.inl);
+            inline_data_of_the_largest_size : cover (job_o.inl && job_o.st.msg_len == (t == 2 ? 32'd188 : o == 1 || o == 2 ? 32'd220 : 32'd236));
+          end
+        end
+        if (o < 5 && t < 2) begin : long
+          always_ff @(posedge clk_i) if (rst_ni && good && job_o.st.in_msg) begin
+            continued : cover (job_o.st.opcode == Code && job_o.qpc.transport == 2'(t));
+          end
+        end
       end
-      always_ff @(posedge clk_i) if (rst_ni && good && job_o.st.in_msg) begin
-        continued : cover (job_o.st.opcode == 8'h08 + 8'(o) && job_o.qpc.transport == 2'(t));
-      end
+    end
+  end
+
+  // names(blocks): one two three four
+  for (genvar n = 0; n < 4; n++) begin : blocks
+    always_ff @(posedge clk_i) if (rst_ni && fresh) begin
+      wqe_of : cover (job_o.st.wqebbs == 2'(n));
+      inline_in_wqe_of : cover (job_o.st.wqebbs == 2'(n) && job_o.inl);
     end
   end
 
@@ -100,23 +133,24 @@ module wqe_fetch_engine_cover (
     end
     if (fresh) begin
       largest_message : cover (job_o.st.msg_len == 32'h8000_0000);
-      wqe_of_one_block : cover (job_o.st.wqebbs == 2'd0);
+      two_gib_in_several_segments : cover (job_o.st.msg_len == 32'h8000_0000 && job_o.st.num_sge > 3'd1);
+      ud_fills_its_mtu : cover (job_o.qpc.transport == rnic_pkg::TransUd && job_o.st.msg_len == 32'd128 << job_o.qpc.mtu);
+      ipv6 : cover (job_o.qpc.ipv6);
+      vlan : cover (job_o.qpc.vlan_en);
       last_wqe : cover (job_o.st.ci == job_o.pi);
       more_wqes_behind : cover (job_o.st.ci != job_o.pi);
       index_wraps : cover (job_o.pi < job_o.st.wqe_idx && job_o.pi != 16'd0);
       index_wraps_to_zero : cover (job_o.pi == 16'd0);
       ring_wraps : cover (job_o.st.wqe_idx != 16'd0 && (job_o.st.wqe_idx & ((16'd1 << job_o.qpc.log_sq_size) - 16'd1)) == 16'd0);
-      last_block_of_device_memory : cover (job_o.qpc.sq_base[27:6] + {6'b0, job_o.st.wqe_idx & ((16'd1 << job_o.qpc.log_sq_size) - 16'd1)} == 22'h3FFFFF);
+      ring_in_host_memory : cover (job_o.qpc.sq_where == rnic_pkg::SqInHost);
+      last_block_of_device_memory : cover (job_o.qpc.sq_where == rnic_pkg::SqInDevice && job_o.qpc.sq_base[27:6] + {6'b0, job_o.st.wqe_idx & ((16'd1 << job_o.qpc.log_sq_size) - 16'd1)} == 22'h3FFFFF);
       probe : cover (probe_wqe_o);
     end
     if (decided && stat_db_invalid_o) begin
       // ... or by what is not built
-      unreliable_datagram : cover (qpc_rsp_i.state == rnic_pkg::QpStRts && qpc_rsp_i.transport == rnic_pkg::TransUd);
       transport_3 : cover (qpc_rsp_i.state == rnic_pkg::QpStRts && qpc_rsp_i.transport == 2'd3);
-      ipv6 : cover (qpc_rsp_i.state == rnic_pkg::QpStRts && qpc_rsp_i.ipv6);
-      vlan : cover (qpc_rsp_i.state == rnic_pkg::QpStRts && qpc_rsp_i.vlan_en);
-      ring_in_host_memory : cover (qpc_rsp_i.state == rnic_pkg::QpStRts && qpc_rsp_i.sq_where == rnic_pkg::SqInHost);
-      in_error_and_not_built : cover (qpc_rsp_i.state == rnic_pkg::QpStErr && qpc_rsp_i.ipv6);
+      ring_in_unknown_place : cover (qpc_rsp_i.state == rnic_pkg::QpStRts && qpc_rsp_i.sq_where > rnic_pkg::SqInHost);
+      in_error_and_not_built : cover (qpc_rsp_i.state == rnic_pkg::QpStErr && qpc_rsp_i.transport == 2'd3);
     end
     if (decided) begin
       context_in_error : cover (qpc_rsp_i.state == rnic_pkg::QpStErr && !stat_db_invalid_o);
@@ -134,6 +168,15 @@ module wqe_fetch_engine_cover (
     if (dm_req_valid_o) begin
       read_waits : cover (!dm_req_ready_i);
       read_and_answer_together : cover (dm_req_ready_i && dm_rsp_valid_i);
+      read_of_one_block : cover (dm_req_ready_i && !dm_req_o.two);
+      read_of_two_blocks : cover (dm_req_ready_i && dm_req_o.two);
+    end
+    lookup_of_ring_in_host_memory : cover (pf_req_valid_o && pf_req_ready_i);
+    lookup_waits : cover (pf_req_valid_o && !pf_req_ready_i);
+    if (pf_rsp_valid_i && pf_rsp_ready_o) begin
+      prefetched_wqe_used : cover (pf_rsp_hit_i && pf_rsp_status_i == rnic_pkg::DmaOk);
+      prefetched_wqe_missing : cover (!pf_rsp_hit_i);
+      prefetched_wqe_unreadable : cover (pf_rsp_hit_i && pf_rsp_status_i != rnic_pkg::DmaOk);
     end
     job_waits : cover (job_valid_o && !job_ready_i);
     event_waits : cover (evt_valid_o && !evt_ready_i);

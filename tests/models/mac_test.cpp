@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
 
 namespace {
@@ -64,7 +66,7 @@ struct Bench {
   uint64_t send(const std::vector<uint8_t>& f, uint32_t psn) {
     uint64_t last = 0;
     for (size_t from = 0; from < f.size(); from += 64) {
-      for (unsigned waited = 0; !mac->ready(sc_core::sc_time_stamp()); ++waited) {
+      for (unsigned waited = 0; !mac->ready(sc_core::sc_time_stamp(), 0); ++waited) {
         if (waited == 10000) throw std::runtime_error("the MAC stays not ready");
         sc_core::sc_start(from_ps(1000));
       }
@@ -148,25 +150,120 @@ TEST(MacTest, BufferGivesBackpressure) {
   // 8192 B held: 17 more beats fit.
   const auto g = b.frame(9000, 2);
   size_t beats = 0;
-  for (; b.mac->ready(sc_core::sc_time_stamp()); ++beats) {
+  for (; b.mac->ready(sc_core::sc_time_stamp(), 0); ++beats) {
     ASSERT_LT(beats, 100u);
     b.mac->accept(b.beat(g, beats * 64, 2));
-    EXPECT_TRUE(b.mac->ready(sc_core::sc_time_stamp())) << "an edge saw its own beat";
+    EXPECT_TRUE(b.mac->ready(sc_core::sc_time_stamp(), 0)) << "an edge saw its own beat";
     sc_core::sc_start(from_ps(1000));
   }
   EXPECT_EQ(beats, 17u);
   // The first frame's last beat was accepted at 63 ns; its last bit leaves 40 ns + 4108 B x 80 ps later.
   const uint64_t last = 63000 + 40000 + 4108 * 80;
   sc_core::sc_start(from_ps(last - now() - 1));
-  EXPECT_FALSE(b.mac->ready(from_ps(last)));
-  EXPECT_TRUE(b.mac->ready(from_ps(last + 1)));
+  EXPECT_FALSE(b.mac->ready(from_ps(last), 0));
+  EXPECT_TRUE(b.mac->ready(from_ps(last + 1), 0));
   sc_core::sc_start(from_ps(1));
-  EXPECT_FALSE(b.mac->ready(from_ps(last))) << "an edge saw the last bit that leaves at it";
+  EXPECT_FALSE(b.mac->ready(from_ps(last), 0)) << "an edge saw the last bit that leaves at it";
   sc_core::sc_start(from_ps(1));
   ASSERT_EQ(b.recorder.frames.size(), 1u);
   EXPECT_EQ(b.recorder.frames[0].last_ps, last);
-  EXPECT_TRUE(b.mac->ready(from_ps(last + 1)));
+  EXPECT_TRUE(b.mac->ready(from_ps(last + 1), 0));
   EXPECT_TRUE(b.mac->busy());
+}
+
+/// Frames of 1000 B of two priorities in turn, all in the MAC at 1 us.
+void fill_two_priorities(Bench& b, unsigned frames) {
+  for (unsigned i = 0; i < frames; ++i) {
+    const auto f = b.frame(1000, i);
+    for (size_t from = 0; from < f.size(); from += 64) {
+      auto beat = b.beat(f, from, i);
+      beat.prio = i % 2 == 0 ? 3 : 4;
+      b.mac->accept(beat);
+      sc_core::sc_start(from_ps(1000));
+    }
+  }
+  sc_core::sc_start(from_ps(1'000'000 - now()));
+}
+
+// A paused priority stops behind the frame on the wire, for exactly the time given; the other one passes it at line
+// rate; each stays in order and nothing is lost.
+TEST(MacTest, PauseStopsItsPriorityAlone) {
+  Bench b(100);
+  fill_two_priorities(b, 40);
+  const uint64_t from = now();
+  b.mac->pause(3, from_ps(2'000'000));
+  EXPECT_EQ(b.mac->paused(from_ps(from)), 0) << "an edge saw what happened at it";
+  EXPECT_EQ(b.mac->paused(from_ps(from + 1)), 1 << 3);
+  EXPECT_EQ(b.mac->paused(from_ps(from + 2'000'000)), 1 << 3);
+  EXPECT_EQ(b.mac->paused(from_ps(from + 2'000'001)), 0);
+  sc_core::sc_start(from_ps(10'000'000));
+  ASSERT_EQ(b.recorder.frames.size(), 40u);
+  std::map<unsigned, std::vector<uint32_t>> order;
+  unsigned passed = 0;
+  uint64_t first_again = 0;
+  const uint64_t gap = 12 * 80;
+  for (size_t i = 0; i < 40; ++i) {
+    const auto& f = b.recorder.frames[i];
+    order[f.op.psn % 2].push_back(f.op.psn);
+    EXPECT_EQ(f.bytes, b.frame(1000, f.op.psn));
+    if (f.op.psn % 2 == 0 && f.first_ps > from) {
+      EXPECT_GE(f.first_ps, from + 2'000'000);
+      if (first_again == 0) first_again = f.first_ps;
+    }
+    passed += f.op.psn % 2 == 1 && f.first_ps > from && f.first_ps < from + 2'000'000;
+    if (i != 0 && f.first_ps < from + 1'500'000) EXPECT_EQ(f.first_ps, b.recorder.frames[i - 1].last_ps + gap) << i;
+  }
+  EXPECT_EQ(passed, 14u);  // all that were left: six had gone before
+  EXPECT_LE(first_again, from + 2'000'000 + 1024 * 80);
+  for (auto& [parity, psns] : order) EXPECT_TRUE(std::is_sorted(psns.begin(), psns.end())) << parity;
+  EXPECT_EQ(b.mac->rx_pause(3), 1u);
+  EXPECT_EQ(b.mac->rx_pause(4), 0u);
+}
+
+// A pause of 0 lets it go on at once; a further one while paused counts from its own arrival.
+TEST(MacTest, PauseEndsEarlyOrIsProlonged) {
+  Bench b(100);
+  fill_two_priorities(b, 2);
+  sc_core::sc_start(from_ps(1'000'000));
+  b.recorder.frames.clear();
+  b.mac->pause(0, from_ps(5'000'000));
+  sc_core::sc_start(from_ps(1'000'000));
+  b.mac->pause(0, from_ps(500'000));
+  b.send(b.frame(64, 7), 7);
+  const uint64_t until = 2'000'000 + 1'000'000 + 500'000;
+  EXPECT_EQ(b.mac->paused(from_ps(until)), 1);
+  sc_core::sc_start(from_ps(1'000'000));
+  ASSERT_EQ(b.recorder.frames.size(), 1u);
+  EXPECT_EQ(b.recorder.frames[0].first_ps, until);
+  b.mac->pause(0, from_ps(5'000'000));
+  b.send(b.frame(64, 8), 8);
+  sc_core::sc_start(from_ps(300'000));
+  EXPECT_EQ(b.recorder.frames.size(), 1u);
+  const uint64_t resumed = now();
+  b.mac->pause(0, sc_core::SC_ZERO_TIME);
+  sc_core::sc_start(from_ps(100'000));
+  ASSERT_EQ(b.recorder.frames.size(), 2u);
+  EXPECT_EQ(b.recorder.frames[1].first_ps, resumed);
+  EXPECT_FALSE(b.mac->busy());
+}
+
+// Each priority has a buffer of its own: a paused one fills up without holding up another.
+TEST(MacTest, PausedPriorityFillsItsOwnBuffer) {
+  Bench b(100, 9280);
+  b.mac->pause(0, from_ps(50'000'000));
+  sc_core::sc_start(from_ps(1000));
+  unsigned n = 0;
+  while (b.mac->ready(sc_core::sc_time_stamp(), 0)) {
+    ASSERT_LT(n, 200u);
+    b.mac->accept(b.beat(b.frame(64, n), 0, n));
+    ++n;
+    sc_core::sc_start(from_ps(1000));
+  }
+  EXPECT_EQ(n, 145u);
+  EXPECT_TRUE(b.mac->ready(sc_core::sc_time_stamp(), 1));
+  sc_core::sc_start(from_ps(60'000'000));
+  EXPECT_EQ(b.recorder.frames.size(), n);
+  EXPECT_TRUE(b.mac->ready(sc_core::sc_time_stamp(), 0));
 }
 
 // A frame shorter than Ethernet's minimum is padded with zeros.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "rnic/core/error.h"
 #include "rnic/observe/run_directory.h"
@@ -164,7 +166,8 @@ TEST(StagesTest, BudgetStaysAboveNothing) {
   EXPECT_EQ(stage(t, "packetize").budget_ns, 1);
 }
 
-// A block's cycles go to the stages that it lies in, and every block of this build lies in one.
+// A block's cycles go to the stages that it lies in, and every block of this build lies in one, but for those that a
+// lone message passes by.
 TEST(StagesTest, BlocksLieInTheirStages) {
   const ExtraCycles e = extra_cycles({{"tx_packetizer", 1}, {"icrc", 2}, {"dma_master", 10}, {"wqe_fetch_engine", -1}});
   EXPECT_EQ(e.wqe_fetch, -1);
@@ -173,7 +176,9 @@ TEST(StagesTest, BlocksLieInTheirStages) {
   EXPECT_EQ(e.cqe_write, 10);
   for (const auto& b : rtl::kExtraLatency) {
     const ExtraCycles one = extra_cycles({{std::string(b.block), 1}});
-    EXPECT_GT(one.wqe_fetch + one.dma_read + one.packetize + one.cqe_write, 0) << b.block;
+    const std::set<std::string> passed_by{"qp_lists", "rate_limiter", "deadline_tree", "tx_egress"};
+    EXPECT_EQ(one.wqe_fetch + one.dma_read + one.packetize + one.cqe_write > 0, passed_by.count(std::string(b.block)) == 0)
+        << b.block;
   }
   EXPECT_THROW(extra_cycles({{"tx_packetiser", 1}}), SimError);
 }

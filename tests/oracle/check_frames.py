@@ -5,14 +5,17 @@
 usage: check_frames.py [--expect FILE] [--icrc-only] [--count N] [--tshark PROGRAM] CAPTURE
 
 Every frame's ICRC is checked by tests/data/icrc.py (tshark does not check it), and unless --icrc-only is given tshark
-must dissect every frame as Ethernet / IPv4 / UDP / InfiniBand, with a right IP header checksum and nothing malformed.
---expect names a file with a line a frame, "opcode destination-QPN PSN" in decimal, that tshark's reading must equal.
+must dissect every frame as Ethernet (with or without a tag) / IPv4 or IPv6 / UDP / InfiniBand, with a right IP header
+checksum and nothing malformed. --expect names a file with a line a frame, "opcode destination-QPN PSN" in decimal, that
+tshark's reading must equal; further words "field=value" name fields of tshark's (infiniband.reth.va=0x1000; bytes as hex
+digits), an empty value a field that the frame must not have.
 --count says how many frames there must be. A capture without frames is an error.
 
 Exit status: 0 all good, 1 a frame is wrong or tshark is missing, 2 bad usage or input.
 """
 import argparse
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -23,9 +26,10 @@ import icrc  # noqa: E402
 
 # Sub-dissectors that guess at SEND and WRITE payloads. Random payload bytes may look like one of these and are then
 # called malformed ("Malformed RPCoRDMA"); that says nothing about the RoCE part, so they don't take part.
-PAYLOAD_PROTOCOLS = ("rpcordma", "smb_direct", "nvme-rdma", "iser", "infiniband_sdp")
+PAYLOAD_PROTOCOLS = ("rpcordma", "smb_direct", "nvme-rdma", "iser", "infiniband_sdp", "infiniband.eoib")
 COLUMNS = ("frame.number", "frame.protocols", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
            "ip.checksum.status", "_ws.malformed", "infiniband.invariant.crc")
+ROCE = re.compile("eth:ethertype:(vlan:ethertype:)?(ip|ipv6):udp:infiniband")
 
 
 class InputError(Exception):
@@ -69,12 +73,34 @@ def check_icrc(frames):
     return problems
 
 
-def dissect(tshark, path):
+def expectations(path):
+    """A line's three numbers and its (field, value) pairs."""
+    lines = []
+    for n, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.split()
+        try:
+            lines.append(([int(w) for w in words[:3]], [tuple(w.split("=", 1)) for w in words[3:]]))
+        except ValueError:
+            raise InputError(f"{path}:{n}: '{line}': opcode, destination QPN and PSN must be decimal") from None
+        if len(words) < 3 or any("=" not in w for w in words[3:]):
+            raise InputError(f"{path}:{n}: '{line}': should be opcode, destination QPN, PSN, then field=value")
+    return lines
+
+
+def number(text):
+    """A field's value in the form in which tshark's and the expected one compare."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return text.replace(":", "").lower()
+
+
+def dissect(tshark, path, columns):
     command = [tshark, "-r", str(path), "-n", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|",
                "-E", "occurrence=a"]
     for protocol in PAYLOAD_PROTOCOLS:
         command += ["--disable-protocol", protocol]
-    for column in COLUMNS:
+    for column in columns:
         command += ["-e", column]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -83,27 +109,31 @@ def dissect(tshark, path):
                          "(Debian package tshark).") from None
     if done.returncode:
         raise InputError(f"tshark failed with status {done.returncode}: {done.stderr.strip()}")
-    return [dict(zip(COLUMNS, line.split("|"))) for line in done.stdout.splitlines()]
+    return [dict(zip(columns, line.split("|"))) for line in done.stdout.splitlines()]
 
 
 def check_dissection(rows, expected):
     problems = []
     for n, row in enumerate(rows, 1):
-        if not row["frame.protocols"].startswith("eth:ethertype:ip:udp:infiniband"):
+        roce = ROCE.match(row["frame.protocols"])
+        if not roce:
             problems.append(f"frame {n}: not dissected as RoCEv2 but as {row['frame.protocols']}")
             continue
         if row["_ws.malformed"]:
             problems.append(f"frame {n}: malformed ({row['_ws.malformed']}, {row['frame.protocols']})")
-        if row["ip.checksum.status"] not in ("1", "Good"):
+        if roce[2] == "ip" and row["ip.checksum.status"] not in ("1", "Good"):
             problems.append(f"frame {n}: IP header checksum is wrong")
         if not row["infiniband.invariant.crc"]:
             problems.append(f"frame {n}: no ICRC found by tshark")
         if expected is None:
             continue
-        want = expected[n - 1]
+        want, fields = expected[n - 1]
         for name, field, value in zip(("opcode", "destination QPN", "PSN"), COLUMNS[2:5], want):
             if not row[field] or int(row[field], 0) != value:
                 problems.append(f"frame {n}: {name} is {row[field]} to tshark, should be {value}")
+        for field, value in fields:
+            if {number(text) for text in row[field].split(",")} != {number(value)}:    # tshark may show it twice
+                problems.append(f"frame {n}: {field} is '{row[field]}' to tshark, should be '{value}'")
     return problems
 
 
@@ -125,10 +155,11 @@ def main():
     if not args.icrc_only:
         expected = None
         if args.expect:
-            expected = [tuple(map(int, line.split())) for line in args.expect.read_text().splitlines()]
+            expected = expectations(args.expect)
             if len(expected) != len(frames):
                 raise InputError(f"{args.expect}: {len(expected)} lines for {len(frames)} frames")
-        rows = dissect(args.tshark, args.capture)
+        named = {field for _, fields in expected or () for field, _ in fields}
+        rows = dissect(args.tshark, args.capture, COLUMNS + tuple(sorted(named - set(COLUMNS))))
         if len(rows) != len(frames):
             problems.append(f"tshark sees {len(rows)} frames of {len(frames)}")
         else:

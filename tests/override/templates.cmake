@@ -12,6 +12,6 @@ run("configure" ${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR} -B ${WORK_DIR}
   -DRNICSIM_RTL_OVERRIDE=${WORK_DIR}/mine/files.f)
 refused("no such block" "there is no block 'tx_packetiser'. Is 'tx_packetizer' meant?"
   ${PYTHON} ${SOURCE_DIR}/scripts/new_override tx_packetiser ${WORK_DIR}/none)
-refused("no such stream" "no stream 'pai' comes into tx_packetizer. Streams: desc, pay."
+refused("no such stream" "no stream 'pai' comes into tx_packetizer. Streams: desc, pay, inl."
   ${PYTHON} ${SOURCE_DIR}/scripts/new_override tx_packetizer ${WORK_DIR}/none --register pai)
 refused("a file that is there" "fifo.sv exists; remove it first" ${PYTHON} ${SOURCE_DIR}/scripts/new_override fifo ${WORK_DIR}/mine)

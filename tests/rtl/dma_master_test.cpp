@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 
 #include "Vdma_master.h"
 #include "rtl/bench.h"
@@ -12,7 +13,7 @@
 #include "support/latency.h"
 
 #ifndef RNIC_NUM_TAGS
-#define RNIC_NUM_TAGS 256
+#define RNIC_NUM_TAGS 248
 #endif
 
 namespace rnic::test {
@@ -21,7 +22,9 @@ namespace {
 using golden::Tlp;
 namespace pkg = rtl::rnic_pkg;
 
-constexpr unsigned kNumTags = RNIC_NUM_TAGS;
+constexpr unsigned kNumTags = RNIC_NUM_TAGS;  // of payload
+constexpr unsigned kWqeTags = 8;
+enum Client { kPayload, kWqe };
 
 /// Memory without storage: each address has its byte.
 uint8_t memory(uint64_t addr) {
@@ -76,10 +79,11 @@ class DmaBench : public Bench<Vdma_master> {
   // ---- Settings -----------------------------------------------------------------------------------------------------
   rtl::pcie_cfg_t cfg;
   golden::Completer completer;
-  unsigned rd_pct = 100, pay_pct = 100, treq_pct = 100, cpl_pct = 100, wr_pct = 100, wdata_pct = 100, twd_pct = 100;
+  unsigned rd_pct = 100, pay_pct = 100, wqe_pay_pct = 100, treq_pct = 100, cpl_pct = 100, wr_pct = 100, wdata_pct = 100,
+           twd_pct = 100;
   unsigned latency = 20, jitter = 0, sent_delay = 1;
   bool reorder = false;  ///< Take any tag that is due, not the oldest.
-  /// Completions of a request that belongs to read number `index`.
+  /// Completions of a request that belongs to read number `index` of its client.
   std::function<std::vector<std::vector<rtl::cpl_t>>(const Tlp&, unsigned index)> make_answers;
 
   std::vector<std::vector<rtl::cpl_t>> good(const Tlp& t) {
@@ -89,19 +93,20 @@ class DmaBench : public Bench<Vdma_master> {
   }
 
   // ---- Stimulus -----------------------------------------------------------------------------------------------------
-  void add_read(uint64_t addr, unsigned len, uint64_t status = pkg::DmaOk) {
+  void add_read(uint64_t addr, unsigned len, uint64_t status = pkg::DmaOk, Client c = kPayload) {
     rtl::rd_req_t r;
     r.addr = addr;
     r.len = static_cast<uint16_t>(len);
-    r.op.wqe = static_cast<uint16_t>(total_reads_);
-    r.op.qpn = 5;
-    reads_.push_back(r);
-    want_pay_.push_back({r, status});
+    r.op.wqe = static_cast<uint16_t>(total_reads_[c]);
+    r.op.qpn = c == kWqe ? 6 : 5;
+    r.more = rng() & 1;
+    reads_[c].push_back(r);
+    want_pay_[c].push_back({r, status});
     if (status != pkg::DmaNoMaster) {
       for (const auto& p : golden::split_request(addr, len, 128u << cfg.mrrs))
-        want_treq_.push_back({p, total_reads_, r.op});
+        want_treq_[c].push_back({p, total_reads_[c], r.op});
     }
-    ++total_reads_;
+    ++total_reads_[c];
   }
 
   void add_write(uint64_t addr, unsigned len) {
@@ -127,10 +132,15 @@ class DmaBench : public Bench<Vdma_master> {
   // ---- One cycle ----------------------------------------------------------------------------------------------------
   void step() {
     rtl::drive(top->cfg_i, cfg);
-    if (!rd_valid_) rd_valid_ = !reads_.empty() && chance(rd_pct);
-    top->rd_valid_i = rd_valid_;
-    if (rd_valid_) rtl::drive(top->rd_i, reads_.front());
+    for (Client c : {kPayload, kWqe}) {
+      if (!rd_valid_[c]) rd_valid_[c] = !reads_[c].empty() && chance(rd_pct);
+    }
+    top->rd_valid_i = rd_valid_[kPayload];
+    top->rd2_valid_i = rd_valid_[kWqe];
+    if (rd_valid_[kPayload]) rtl::drive(top->rd_i, reads_[kPayload].front());
+    if (rd_valid_[kWqe]) rtl::drive(top->rd2_i, reads_[kWqe].front());
     top->pay_ready_i = chance(pay_pct);
+    top->pay2_ready_i = chance(wqe_pay_pct);
     top->treq_rd_ready_i = chance(treq_pct);
     if (!wr_valid_) wr_valid_ = !writes_.empty() && !wr_taken_ && chance(wr_pct);
     top->wr_valid_i = wr_valid_;
@@ -159,28 +169,31 @@ class DmaBench : public Bench<Vdma_master> {
       step();
       if (::testing::Test::HasFailure()) return;
     }
-    EXPECT_TRUE(finished()) << want_pay_.size() << " reads and " << want_done_.size() << " writes open, seed "
-                            << test_seed();
+    EXPECT_TRUE(finished()) << want_pay_[kPayload].size() << " reads, " << want_pay_[kWqe].size() << " of WQEs, and "
+                            << want_done_.size() << " writes open, seed " << test_seed();
     for (int i = 0; i < 5; ++i) step();
     EXPECT_TRUE(top->idle_o);
     EXPECT_TRUE(tags_used.empty());
-    EXPECT_EQ(probe_rd, total_reads_);
+    EXPECT_EQ(probe_rd, total_reads_[kPayload]);
   }
 
   bool finished() const {
-    return want_pay_.empty() && want_done_.empty() && want_treq_.empty() && want_twr_.empty() && injected_.empty() &&
-           answers_.empty();
+    for (Client c : {kPayload, kWqe}) {
+      if (!want_pay_[c].empty() || !want_treq_[c].empty()) return false;
+    }
+    return want_done_.empty() && want_twr_.empty() && injected_.empty() && answers_.empty();
   }
 
   // ---- Results ------------------------------------------------------------------------------------------------------
   std::map<uint16_t, std::deque<Answer>> answers_;
   std::set<uint16_t> tags_used;  ///< With an answer outstanding.
-  size_t max_tags = 0;
+  size_t max_tags = 0, max_wqe_tags = 0;
   uint16_t max_tag = 0;
   unsigned unexpected = 0, errors = 0, malformed = 0, probe_rd = 0, probe_done = 0, bytes_checked = 0;
   uint64_t last_cpl_cycle = 0, probe_cycle = 0, first_pay_cycle = 0, first_treq_cycle = 0, first_twr_cycle = 0;
-  std::vector<uint64_t> pay_cycles, treq_cycles;
-  unsigned total_reads_ = 0, total_writes_ = 0;
+  std::vector<uint64_t> pay_cycles, wqe_pay_cycles, treq_cycles;
+  std::vector<Client> treq_order;
+  unsigned total_reads_[2] = {}, total_writes_ = 0;
 
  private:
   struct Write {
@@ -252,9 +265,18 @@ class DmaBench : public Bench<Vdma_master> {
       EXPECT_TRUE(done_ops_.insert(op.wqe).second) << "second probe_done of " << op.wqe;
       EXPECT_EQ(op.qpn, 5);
     }
-    if (rd_valid_ && top->rd_ready_o) reads_.pop_front(), rd_valid_ = false;
+    if (rd_valid_[kPayload] && top->rd_ready_o) reads_[kPayload].pop_front(), rd_valid_[kPayload] = false;
+    if (rd_valid_[kWqe] && top->rd2_ready_o) reads_[kWqe].pop_front(), rd_valid_[kWqe] = false;
     observe_treq();
-    observe_payload();
+    if (top->pay_valid_o && first_pay_cycle == 0) first_pay_cycle = cycle;
+    if (top->pay_valid_o && top->pay_ready_i) {
+      pay_cycles.push_back(cycle);
+      observe_payload(kPayload, rtl::sample<rtl::payload_t>(top->pay_o));
+    }
+    if (top->pay2_valid_o && top->pay2_ready_i) {
+      wqe_pay_cycles.push_back(cycle);
+      observe_payload(kWqe, rtl::sample<rtl::payload_t>(top->pay2_o));
+    }
     observe_writes();
   }
 
@@ -263,17 +285,27 @@ class DmaBench : public Bench<Vdma_master> {
     if (!top->treq_rd_valid_o || !top->treq_rd_ready_i) return;
     const auto t = rtl::sample<rtl::tlp_req_t>(top->treq_rd_o);
     treq_cycles.push_back(cycle);
-    ASSERT_FALSE(want_treq_.empty());
-    const WantTreq w = want_treq_.front();
-    want_treq_.pop_front();
+    const Client c = t.op.qpn == 6 ? kWqe : kPayload;
+    treq_order.push_back(c);
+    ASSERT_FALSE(want_treq_[c].empty());
+    const WantTreq w = want_treq_[c].front();
+    want_treq_[c].pop_front();
     ASSERT_EQ(t.addr, w.piece.addr);
     ASSERT_EQ(t.len, w.piece.len);
     ASSERT_FALSE(t.write);
     ASSERT_EQ(t.op.wqe, w.op.wqe);
-    ASSERT_LT(t.tag, cfg.ext_tag ? kNumTags : std::min(kNumTags, 32u));
     ASSERT_TRUE(tags_used.insert(t.tag).second) << "tag " << t.tag << " still in use";
-    max_tags = std::max(max_tags, tags_used.size());
-    max_tag = std::max(max_tag, t.tag);
+    const unsigned first_wqe_tag = cfg.ext_tag ? 248 : 24;
+    const auto wqe_tags = static_cast<size_t>(std::distance(tags_used.lower_bound(first_wqe_tag), tags_used.end()));
+    if (c == kWqe) {
+      ASSERT_GE(t.tag, first_wqe_tag);
+      ASSERT_LT(t.tag, first_wqe_tag + kWqeTags);
+      max_wqe_tags = std::max(max_wqe_tags, wqe_tags);
+    } else {
+      ASSERT_LT(t.tag, std::min(kNumTags, first_wqe_tag));
+      max_tags = std::max(max_tags, tags_used.size() - wqe_tags);
+      max_tag = std::max(max_tag, t.tag);
+    }
     const Tlp req = golden::make_read(t.addr, t.len, cfg.requester_id, t.tag);
     uint64_t due = cycle + latency;
     auto& q = answers_[t.tag];
@@ -283,34 +315,35 @@ class DmaBench : public Bench<Vdma_master> {
     }
   }
 
-  void observe_payload() {
-    if (top->pay_valid_o && first_pay_cycle == 0) first_pay_cycle = cycle;
-    if (!top->pay_valid_o || !top->pay_ready_i) return;
-    pay_cycles.push_back(cycle);
-    const auto p = rtl::sample<rtl::payload_t>(top->pay_o);
-    ASSERT_FALSE(want_pay_.empty());
-    const WantPay& w = want_pay_.front();
+  void observe_payload(Client c, const rtl::payload_t& p) {
+    ASSERT_FALSE(want_pay_[c].empty());
+    const WantPay& w = want_pay_[c].front();
+    ASSERT_EQ(p.more, w.req.more) << "read " << w.req.op.wqe;
     if (w.status != pkg::DmaOk) {
       ASSERT_TRUE(p.last);
       ASSERT_EQ(p.status, w.status);
-      ASSERT_EQ(done_ops_.count(w.req.op.wqe), 0u) << "probe_done of a failed read";
-      want_pay_.pop_front();
+      if (c == kPayload) {
+        ASSERT_EQ(done_ops_.count(w.req.op.wqe), 0u) << "probe_done of a failed read";
+      }
+      want_pay_[c].pop_front();
       return;
     }
     ASSERT_EQ(p.status, pkg::DmaOk) << "read " << w.req.op.wqe;
-    const unsigned left = w.req.len - pay_at_;
+    const unsigned left = w.req.len - pay_at_[c];
     ASSERT_EQ(p.last, left <= 64);
     ASSERT_EQ(p.bytes, std::min(64u, left));
     for (unsigned i = 0; i < 64; ++i) {
-      ASSERT_EQ(beat_byte(p.data, i), i < left ? memory(w.req.addr + pay_at_ + i) : 0)
-          << std::hex << w.req.addr << " +" << pay_at_ + i;
+      ASSERT_EQ(beat_byte(p.data, i), i < left ? memory(w.req.addr + pay_at_[c] + i) : 0)
+          << std::hex << w.req.addr << " +" << pay_at_[c] + i;
     }
     bytes_checked += p.bytes;
-    pay_at_ += 64;
+    pay_at_[c] += 64;
     if (p.last) {
-      ASSERT_EQ(done_ops_.count(w.req.op.wqe), 1u);
-      pay_at_ = 0;
-      want_pay_.pop_front();
+      if (c == kPayload) {
+        ASSERT_EQ(done_ops_.count(w.req.op.wqe), 1u);
+      }
+      pay_at_[c] = 0;
+      want_pay_[c].pop_front();
     }
   }
 
@@ -367,9 +400,9 @@ class DmaBench : public Bench<Vdma_master> {
     }
   }
 
-  std::deque<rtl::rd_req_t> reads_;
-  std::deque<WantPay> want_pay_;
-  std::deque<WantTreq> want_treq_;
+  std::deque<rtl::rd_req_t> reads_[2];
+  std::deque<WantPay> want_pay_[2];
+  std::deque<WantTreq> want_treq_[2];
   std::deque<Write> writes_;
   std::deque<WantTwr> want_twr_;
   std::deque<rtl::op_t> want_done_;
@@ -379,9 +412,9 @@ class DmaBench : public Bench<Vdma_master> {
   std::deque<bool> sent_last_;
   std::set<uint16_t> done_ops_;
   uint16_t current_tag_ = 0xFFFF;
-  bool rd_valid_ = false, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false, twr_mid_ = false;
+  bool rd_valid_[2] = {}, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false, twr_mid_ = false;
   size_t wbeat_ = 0, twr_at_ = 0;
-  unsigned pay_at_ = 0;
+  unsigned pay_at_[2] = {};
 };
 
 unsigned random_len(std::mt19937_64& rng) {
@@ -484,13 +517,13 @@ TEST(DmaMasterTest, TagsBoundReadsInFlight) {
     for (int i = 0; i < 300; ++i) b.add_read(b.rng() >> 20, static_cast<unsigned>(1 + b.rng() % 600));
     b.run();
     if (HasFailure()) return;
-    const size_t want = ext ? kNumTags : std::min(kNumTags, 32u);
+    const size_t want = ext ? kNumTags : std::min(kNumTags, 24u);
     EXPECT_EQ(b.max_tags, want);
     EXPECT_EQ(b.max_tag, want - 1);
   }
 }
 
-// Tags above 31 are not used again once extended tags are switched off.
+// Tags of 24 and above are not used again once extended tags are switched off.
 TEST(DmaMasterTest, ExtendedTagsOffAndOn) {
   DmaBench b;
   b.cfg.mrrs = 0;
@@ -654,12 +687,13 @@ TEST(DmaMasterTest, UpperTagBitsCount) {
   stray.length_dw = 24;
   stray.byte_count = 96;
   stray.payload.assign(96, 0xEE);
-  for (uint16_t tag : {256, 512}) {
+  b.add_read(0x8000, 96, pkg::DmaOk, kWqe);
+  for (uint16_t tag : {256, 512, 504, 760}) {
     stray.tag = tag;
     b.inject(cpl_beats(stray, pkg::DmaOk), 20);
   }
   b.run();
-  EXPECT_EQ(b.unexpected, 2u);
+  EXPECT_EQ(b.unexpected, 4u);
 }
 
 // What a read held of the buffer comes back whole, also at the edge at which the next one is accepted: after more reads
@@ -679,19 +713,20 @@ TEST(DmaMasterTest, BufferComesBackWhole) {
   EXPECT_EQ(cycles_of(200), first);
 }
 
-// A read keeps the block busy until its last byte has been taken, a write until its last TLP has been reported.
+// A read, also of a WQE, keeps the block busy until its last byte has been taken, a write until its last TLP has been
+// reported.
 TEST(DmaMasterTest, BusyUntilAllIsDone) {
-  for (bool write : {false, true}) {
+  for (const std::string what : {"read", "WQE", "write"}) {
     DmaBench b;
     b.latency = b.sent_delay = 50;
-    if (write) {
+    if (what == "write") {
       b.add_write(0x1000, 200);
     } else {
-      b.add_read(0x1000, 200);
+      b.add_read(0x1000, 256, pkg::DmaOk, what == "WQE" ? kWqe : kPayload);
     }
     b.step();
     for (int i = 0; i < 1000 && !b.finished(); ++i) {
-      EXPECT_FALSE(b.top->idle_o) << (write ? "write, cycle " : "read, cycle ") << i;
+      EXPECT_FALSE(b.top->idle_o) << what << ", cycle " << i;
       b.step();
     }
     b.run();
@@ -766,6 +801,90 @@ TEST(DmaMasterTest, ReadsAndWritesTogether) {
   b.run();
 }
 
+// Reads of WQEs have tags and data of their own: both clients' come back whole and in order, whatever the order of the
+// answers, also in short tags, and neither waits for the other's output.
+TEST(DmaMasterTest, WqeReadsStandBesidePayload) {
+  for (bool ext : {true, false}) {
+    for (unsigned pace : {100u, 40u}) {
+      DmaBench b;
+      b.cfg.ext_tag = ext;
+      b.cfg.mrrs = 0;
+      b.rd_pct = b.treq_pct = b.cpl_pct = pace;
+      b.reorder = true;
+      b.latency = 50;
+      b.jitter = 60;
+      b.completer.cut = [&b] { return b.chance(20); };
+      for (int i = 0; i < 150; ++i) {
+        b.add_read(b.rng() >> 12, random_len(b.rng));
+        b.add_read((b.rng() >> 12) & ~uint64_t{63}, static_cast<unsigned>(64 * (1 + b.rng() % 16)), pkg::DmaOk, kWqe);
+        if (i % 3 == 0) b.add_write(b.rng() >> 12, random_len(b.rng));
+      }
+      b.run();
+      if (HasFailure()) return;
+      EXPECT_EQ(b.max_wqe_tags, kWqeTags);
+      EXPECT_EQ(b.probe_done, 150u);
+      EXPECT_EQ(b.unexpected + b.errors + b.malformed, 0u);
+    }
+  }
+  for (bool wqe_stalls : {false, true}) {
+    DmaBench b;
+    (wqe_stalls ? b.wqe_pay_pct : b.pay_pct) = 0;
+    for (int i = 0; i < 40; ++i) {
+      b.add_read(0x10000, 4096);
+      b.add_read(0x20000, 4096, pkg::DmaOk, kWqe);
+    }
+    for (int i = 0; i < 12000; ++i) b.step();  // with a single tag a read takes longest
+    EXPECT_EQ((wqe_stalls ? b.pay_cycles : b.wqe_pay_cycles).size(), 40 * 64u);
+    b.pay_pct = b.wqe_pay_pct = 100;
+    b.run();
+  }
+}
+
+// With the output stalled as many reads are accepted as have places, and all of them come back.
+TEST(DmaMasterTest, StalledOutputFillsEveryPlace) {
+  DmaBench b;
+  b.pay_pct = b.wqe_pay_pct = 0;
+  for (unsigned i = 0; i < 600; ++i) b.add_read(0x10000 + 8 * i, 4);
+  for (unsigned i = 0; i < 100; ++i) b.add_read(0x20000 + 64 * i, 64, pkg::DmaOk, kWqe);
+  for (int i = 0; i < 20000; ++i) b.step();
+  EXPECT_GE(b.probe_rd, 512u);
+  EXPECT_LT(b.probe_rd, 520u);  // and those that have left the buffer
+  b.pay_pct = b.wqe_pay_pct = 100;
+  b.run();
+}
+
+// A WQE's request goes before payload's, except before one that is offered already.
+TEST(DmaMasterTest, WqeRequestsGoFirst) {
+  DmaBench b;
+  b.treq_pct = 0;
+  b.cfg.mrrs = 0;
+  b.add_read(0x1000, 512);
+  for (int i = 0; i < 10; ++i) b.step();
+  b.add_read(0x2000, 512, pkg::DmaOk, kWqe);
+  for (int i = 0; i < 10; ++i) b.step();
+  b.treq_pct = 100;
+  b.run();
+  EXPECT_EQ(b.treq_order, (std::vector<Client>{kPayload, kWqe, kWqe, kWqe, kWqe, kPayload, kPayload, kPayload}));
+}
+
+// A WQE's read fails alone, with its status, and its completions count as payload's do.
+TEST(DmaMasterTest, WqeReadFails) {
+  DmaBench b;
+  b.make_answers = [&](const Tlp& t, unsigned index) {
+    if (t.tag < 248 || index % 2 == 0) return b.good(t);
+    return std::vector<std::vector<rtl::cpl_t>>{cpl_beats(b.completer.fail(t, golden::kCplUr), pkg::DmaUr)};
+  };
+  for (unsigned i = 0; i < 30; ++i) {
+    b.add_read(0x3000, 200);
+    b.add_read(0x4000, 512, i % 2 ? pkg::DmaUr : pkg::DmaOk, kWqe);
+  }
+  b.run();
+  EXPECT_EQ(b.errors, 15u);
+  b.cfg.bus_master = false;
+  b.add_read(0x4000, 512, pkg::DmaNoMaster, kWqe);
+  b.run();
+}
+
 // A read that nobody can send does not hold up a write.
 TEST(DmaMasterTest, BlockedReadLeavesWritesFree) {
   DmaBench b;
@@ -815,6 +934,13 @@ TEST(DmaMasterTest, FullRateAtLongRoundTrip) {
   for (unsigned i = 0; i < 1000; ++i) b.add_read(0x100000 + i * 64, 64);
   b.run();
   EXPECT_LE(b.pay_cycles.back() - b.pay_cycles.front(), 1000 * (200u + 20u) / 128);
+  // Small ones over a long round trip: the tags are what bounds them.
+  DmaBench s;
+  s.latency = 900;
+  for (unsigned i = 0; i < 5000; ++i) s.add_read(0x100000 + i * 64, 64);
+  s.run();
+  EXPECT_EQ(s.max_tags, kNumTags);
+  EXPECT_LE(s.pay_cycles.back() - s.pay_cycles.front(), 5000u * 910 / kNumTags);
   // The pieces of one read leave one a cycle.
   b.treq_cycles.clear();
   b.add_read(0x200000, 4096);

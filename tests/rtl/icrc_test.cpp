@@ -21,7 +21,8 @@ class IcrcBench : public Bench<Vicrc> {
 
   void send(const Bytes& frame, unsigned idle_pct) {
     const Bytes& b = frame;
-    expected.push_back(golden::icrc(Bytes(frame.begin() + 14, frame.end())));
+    expected.push_back(golden::icrc(
+        Bytes(frame.begin() + static_cast<std::ptrdiff_t>(golden::detail::ip_offset(frame)), frame.end())));
     for (size_t at = 0; at < b.size(); at += 64) {
       while (chance(idle_pct)) step(false);
       for (unsigned w = 0; w < 16; ++w) {
@@ -62,10 +63,20 @@ class IcrcBench : public Bench<Vicrc> {
   unsigned checked = 0;
 };
 
-Bytes random_frame(std::mt19937_64& rng, size_t bytes) {
+struct Kind {
+  bool v6, tagged;
+  size_t ip() const { return tagged ? 18 : 14; }
+  size_t shortest() const { return ip() + (v6 ? 60 : 40); }
+};
+constexpr Kind kKinds[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
+Bytes random_frame(std::mt19937_64& rng, size_t bytes, Kind kind = kKinds[0]) {
   Bytes b(bytes);
   for (auto& x : b) x = static_cast<uint8_t>(rng());
-  b[14] = 0x45;  // IPv4
+  if (kind.tagged) b[12] = 0x81, b[13] = 0;
+  b[kind.ip() - 2] = kind.v6 ? 0x86 : 0x08;
+  b[kind.ip() - 1] = kind.v6 ? 0xdd : 0x00;
+  b[kind.ip()] = static_cast<uint8_t>(kind.v6 ? 0x60 | rng() % 16 : 0x45);
   return b;
 }
 
@@ -91,39 +102,49 @@ TEST(IcrcTest, NotIdleBeforeTheAnswer) {
   b.drain();
 }
 
-// Every length of the covered bytes from the shortest to three beats gives zlib's CRC, back to back and with gaps.
+// Every length of the covered bytes from the shortest to three beats gives zlib's CRC, with and without tag, over IPv4
+// and IPv6, back to back and with gaps, the kinds mixed.
 TEST(IcrcTest, EveryLengthAgreesWithZlib) {
   for (unsigned idle : {0u, 50u}) {
     IcrcBench b(test_seed());
-    for (size_t end = 54; end <= 250; end += 4) b.send(random_frame(b.rng, end), idle);
-    for (size_t end = 54 + 4096; end >= 54 + 4096 - 64; end -= 4) b.send(random_frame(b.rng, end), idle);
+    unsigned sent = 0;
+    for (size_t more = 0; more <= 196; more += 4) {
+      for (const Kind& k : kKinds) b.send(random_frame(b.rng, k.shortest() + more, k), idle), ++sent;
+    }
+    for (size_t less = 0; less <= 64; less += 4) {
+      for (const Kind& k : kKinds) b.send(random_frame(b.rng, k.shortest() + 4128 - less, k), idle), ++sent;
+    }
     b.drain();
-    EXPECT_EQ(b.checked, 67u);
+    EXPECT_EQ(b.checked, sent);
   }
 }
 
 // Each single bit of a frame reaches the answer through its own column, or is masked: all positions of three beats one
-// by one.
+// by one, those of the tag included.
 TEST(IcrcTest, EveryBitCounts) {
-  IcrcBench b(test_seed());
-  const Bytes base = random_frame(b.rng, 190);
-  for (size_t byte = 16; byte < base.size(); ++byte) {
-    for (unsigned bit = 0; bit < 8; ++bit) {
-      Bytes f = base;
-      f[byte] ^= static_cast<uint8_t>(1 << bit);
-      b.send(f, 0);
+  for (const Kind& kind : kKinds) {
+    IcrcBench b(test_seed());
+    const Bytes base = random_frame(b.rng, 190, kind);
+    unsigned sent = 0;
+    for (size_t byte = 0; byte < base.size(); ++byte) {
+      const bool tci = kind.tagged && (byte == 14 || byte == 15);
+      if (byte >= 12 && byte <= kind.ip() && !tci) continue;  // these say what kind of frame it is
+      for (unsigned bit = 0; bit < 8; ++bit, ++sent) {
+        Bytes f = base;
+        f[byte] ^= static_cast<uint8_t>(1 << bit);
+        b.send(f, 0);
+      }
     }
+    b.drain();
+    EXPECT_EQ(b.checked, sent);
   }
-  b.drain();
-  EXPECT_EQ(b.checked, 174u * 8);
 }
 
 // The ICRC of published frames comes out as it stands in them.
 TEST(IcrcTest, ReferenceFrames) {
   unsigned frames = 0;
   IcrcBench b(test_seed());
-  for (const auto& [name, tagged] : load_roce_frames()) {
-    const Bytes f = untagged(tagged);
+  for (const auto& [name, f] : load_roce_frames()) {
     uint32_t sent = 0;
     for (unsigned i = 0; i < 4; ++i) sent |= uint32_t{f[f.size() - 4 + i]} << (8 * i);
     b.send(Bytes(f.begin(), f.end() - 4), 0);
@@ -131,7 +152,7 @@ TEST(IcrcTest, ReferenceFrames) {
     ++frames;
   }
   b.drain();
-  EXPECT_EQ(frames, 11u);
+  EXPECT_EQ(frames, 21u);
 }
 
 // What a busy cycle costs to simulate, printed for the record.

@@ -2,9 +2,12 @@
 // Published RoCEv2 frames with their ICRC, from tests/data/roce_frames.txt.
 #pragma once
 
+#include <cstdint>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "rnic/golden/packetizer.h"
 
@@ -27,12 +30,23 @@ inline std::map<std::string, golden::Bytes> load_roce_frames() {
   return frames;
 }
 
-/// The frame without its 802.1Q tag.
-inline golden::Bytes untagged(const golden::Bytes& f) {
-  if (f.size() < 16 || f[12] != 0x81) return f;
-  golden::Bytes r(f.begin(), f.begin() + 12);
-  r.insert(r.end(), f.begin() + 16, f.end());
-  return r;
+/// A capture of frames, for tests/oracle/check_frames.py.
+inline void write_pcapng(const std::string& path, const std::vector<golden::Bytes>& frames) {
+  std::ofstream out(path, std::ios::binary);
+  const auto put = [&out](std::initializer_list<uint32_t> words) {
+    for (uint32_t w : words) {
+      for (unsigned i = 0; i < 4; ++i) out.put(static_cast<char>(w >> (8 * i)));
+    }
+  };
+  put({0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28});
+  put({1, 20, 1, 0, 20});  // Ethernet
+  for (const auto& f : frames) {
+    const auto bytes = static_cast<uint32_t>(f.size()), size = 32 + (bytes + 3) / 4 * 4;
+    put({6, size, 0, 0, 0, bytes, bytes});
+    out.write(reinterpret_cast<const char*>(f.data()), static_cast<std::streamsize>(bytes));
+    for (uint32_t i = bytes; i % 4 != 0; ++i) out.put(0);
+    put({size});
+  }
 }
 
 }  // namespace rnic::test

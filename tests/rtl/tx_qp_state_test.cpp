@@ -19,7 +19,7 @@ struct StateBench : Bench<Vtx_qp_state> {
 
 rtl::tx_state_t random_state(std::mt19937_64& rng) {
   rtl::tx_state_t s;
-  std::array<uint32_t, 10> w;
+  std::array<uint32_t, (rtl::tx_state_t::kWidth + 31) / 32> w;
   for (auto& x : w) x = static_cast<uint32_t>(rng());
   return rtl::tx_state_t::unpack_at(w.data(), 0);
 }

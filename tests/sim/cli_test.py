@@ -188,7 +188,7 @@ class Perf(Base):
         """What can't be is refused, with the option's name and what to do."""
         for args, parts in (
             (("-b",), ("-b", "receive side")),
-            (("-I", "64"), ("-I", "inline")),
+            (("-I", "221"), ("-I", "220")),
             (("-s", "0"), ("-s", "1 to")),
             (("-s", "3G"), ("-s", "2 GiB")),
             (("-q", "0"), ("--qp",)),

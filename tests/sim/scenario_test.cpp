@@ -32,6 +32,90 @@ testing::AssertionResult names(const std::string& message, const std::vector<std
   return testing::AssertionSuccess();
 }
 
+// Addresses, VLAN, segments and UD keys arrive where they belong.
+TEST(ScenarioTest, WholeTransmitPath) {
+  const Scenario s = parse_scenario(R"(
+[[region]]
+size = 65536
+[[qp]]
+name = "six"
+transport = "rc"
+sip = "fd00::1"
+dip = "fd00::2"
+flow_label = 0x12345
+vlan = 100
+[[qp]]
+name = "dgram"
+transport = "ud"
+mtu = 1024
+dip = "192.168.7.9"
+qkey = 0x80000007
+dest_qpn = 0x55
+udp_sport = 0xc00d
+[[op]]
+qp = "six"
+op = "send_inv"
+imm = 0x1234
+segments = [[0, 3], [100, 5000], [9000, 1]]
+[[op]]
+qp = "six"
+op = "cmp_swap"
+size = 8
+compare_add = 11
+swap = 22
+[[op]]
+qp = "dgram"
+op = "send_imm"
+size = 60
+inline = true
+solicited = true
+remote_qpn = 0x77
+)",
+                                    "s.toml");
+  ASSERT_EQ(s.qps.size(), 2u);
+  ASSERT_TRUE(s.qps[0].path.ipv6.has_value());
+  EXPECT_EQ(s.qps[0].path.ipv6->sip[0], 0xfd);
+  EXPECT_EQ(s.qps[0].path.ipv6->sip[15], 1);
+  EXPECT_EQ(s.qps[0].path.ipv6->dip[15], 2);
+  EXPECT_EQ(s.qps[0].path.ipv6->flow_label, 0x12345u);
+  EXPECT_EQ(s.qps[0].path.vlan_id, 100);
+  EXPECT_FALSE(s.qps[1].path.vlan_id.has_value());
+  EXPECT_EQ(s.qps[1].init.type, host::QpType::kUd);
+  ASSERT_EQ(s.ops.size(), 3u);
+  EXPECT_EQ(s.ops[0].opcode, host::WrOpcode::kSendWithInv);
+  ASSERT_EQ(s.ops[0].segments.size(), 3u);
+  EXPECT_EQ(s.ops[0].segments[1].offset, 100u);
+  EXPECT_EQ(s.ops[0].segments[1].size, 5000u);
+  EXPECT_EQ(s.ops[0].size, 5004u);
+  EXPECT_EQ(s.ops[1].compare_add, 11u);
+  EXPECT_EQ(s.ops[1].swap, 22u);
+  EXPECT_TRUE(s.ops[2].send_inline);
+  EXPECT_TRUE(s.ops[2].solicited);
+  EXPECT_EQ(s.ops[2].ah.remote_qpn, 0x77u);
+  EXPECT_EQ(s.ops[2].ah.remote_qkey, 0x80000007u);
+  EXPECT_EQ(s.ops[2].ah.udp_sport, 0xc00d);
+  EXPECT_EQ(s.ops[2].ah.dgid, (std::array<uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 168, 7, 9}));
+}
+
+TEST(ScenarioTest, WhatATransportCannotDo) {
+  const auto with = [](const std::string& qp, const std::string& op) {
+    return error_of("[[region]]\n[[qp]]\n" + qp + "\n[[op]]\n" + op);
+  };
+  EXPECT_TRUE(names(with("transport = \"uc\"", "op = \"read\""), {"s.toml:5", "op[0].op", "RDMA_READ", "uc"}));
+  EXPECT_TRUE(names(with("transport = \"ud\"", "op = \"write\""), {"op[0].op", "RDMA_WRITE", "ud"}));
+  EXPECT_TRUE(names(with("transport = \"ud\"\nmtu = 256", "op = \"send\"\nsize = 257"), {"op[0].size", "257", "256"}));
+  EXPECT_TRUE(names(with("", "size = 221\ninline = true"), {"op[0].inline", "221", "220"}));
+  EXPECT_EQ(with("", "size = 220\ninline = true"), "");
+  EXPECT_TRUE(names(with("sip = \"fd00::1\"", ""), {"qp[0].dip", "IPv6"}));
+  EXPECT_TRUE(names(with("sip = \"10.0.0.300\"", ""), {"s.toml:3", "qp[0].sip", "10.0.0.300"}));
+  EXPECT_TRUE(names(with("flow_label = 3", ""), {"qp[0].flow_label", "IPv6"}));
+  EXPECT_TRUE(names(with("vlan = 4096", ""), {"qp[0].vlan", "4095"}));
+  EXPECT_TRUE(names(with("", "segments = [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]"), {"op[0].segments", "4"}));
+  EXPECT_TRUE(names(with("", "segments = [[0, 1, 2]]"), {"op[0].segments", "[[offset, size], ...]"}));
+  EXPECT_TRUE(names(with("", "segments = [[0, 1]]\nsize = 3"), {"op[0].segments", "in place of"}));
+  EXPECT_TRUE(names(with("", "segments = [[0, 2147483648], [0, 1]]"), {"op[0].segments", "2 GiB"}));
+}
+
 // What the file does not say has its default: one node, a 64 B write at once.
 TEST(ScenarioTest, Defaults) {
   const Scenario s = parse_scenario(kSmall, "s.toml");
@@ -136,7 +220,7 @@ TEST(ScenarioTest, ErrorsNameFileLineAndKey) {
   EXPECT_TRUE(names(error_of(kSmall + "size = -1\n"), {"s.toml:7", "op[0].size", "-1", "0 to 2147483648"}));
   EXPECT_TRUE(names(error_of(kSmall + "size = 2147483649\n"), {"op[0].size", "out of range"}));
   EXPECT_TRUE(
-      names(error_of(kSmall + "op = \"read\"\n"), {"s.toml:7", "op[0].op", "'read'", "write, write_imm, send"}));
+      names(error_of(kSmall + "op = \"reed\"\n"), {"s.toml:7", "op[0].op", "'reed'", "write, write_imm, send"}));
   EXPECT_TRUE(names(error_of(kSmall + "region = \"x\"\n"), {"op[0].region", "'x'", "data"}));
   EXPECT_TRUE(names(error_of(kSmall + "signaled = 1\n"), {"op[0].signaled", "true or false"}));
   EXPECT_TRUE(names(error_of(kSmall + "at_ns = -2\n"), {"op[0].at_ns", "out of range"}));
@@ -219,7 +303,7 @@ TEST(ScenarioTest, ProfileBesideTheScenario) {
 
 // The examples can be read.
 TEST(ScenarioTest, Examples) {
-  for (const char* name : {"two_queues", "faults", "failing_check"}) {
+  for (const char* name : {"two_queues", "faults", "failing_check", "tx_formats"}) {
     const Scenario s = load_scenario(std::string(RNICSIM_TEST_DATA "/../sim/scenarios/") + name + ".toml");
     EXPECT_FALSE(s.checks.empty()) << name;
     EXPECT_FALSE(s.title.empty()) << name;

@@ -196,6 +196,8 @@ TEST_F(FramesTest, PublishedFrames) {
     captured.sip = {192, 170, 1, 2};
     captured.dip = {192, 170, 1, 50};
     captured.udp_sport = 0xfa4f;
+    captured.vlan_id = 1;
+    captured.prio = 0;
     captured.dest_qpn = 0xdeaded;
     captured.ip_id = 0x9d4d;
     captured.sq_psn = 0xfedfed;
@@ -211,7 +213,7 @@ TEST_F(FramesTest, PublishedFrames) {
     ASSERT_LT(i, expected.size()) << "QP " << f.op.qpn;
     if (expected[i].empty()) continue;
     ASSERT_EQ(reference.count(expected[i]), 1u) << expected[i];
-    EXPECT_EQ(f.bytes, untagged(reference[expected[i]])) << expected[i];
+    EXPECT_EQ(f.bytes, reference[expected[i]]) << expected[i];
     ++compared;
   }
   EXPECT_EQ(compared, 11u);

@@ -76,11 +76,8 @@ TEST_F(IdleSkipTest, ArrivalsOfOneCycleAreAllTaken) {
                 w.index = qp->pi;
                 w.qpn = qp->qpn;
                 w.signaled = true;
-                w.lkey = mr.lkey;
-                w.laddr = mr.addr;
-                w.length = 64;
-                const auto block = golden::encode_wqe(w);
-                ctx().write_raw_wqe(qp, {block.begin(), block.end()});
+                w.sges = {{mr.lkey, mr.addr, 64}};
+                ctx().write_raw_wqe(qp, golden::encode_wqe(w));
                 sc_core::wait(Time(3, sc_core::SC_US) + from_ps(rng() % 1000));
                 const uint8_t ci[4] = {static_cast<uint8_t>(cq->ci)};
                 for (unsigned k = 0; k <= i % 3; ++k) {

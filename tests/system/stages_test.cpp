@@ -106,6 +106,29 @@ TEST_F(StagesTest, BlueFlameIsNotSlower) {
   EXPECT_EQ(b["WQE fetch"]["model"], 0);
 }
 
+// A ring in host memory costs the WQE fetch its way over PCIe, and nothing else: the other rows stay as they are, and
+// 13 ns more of host memory latency are 13 ns more there.
+TEST_F(StagesTest, RingInHostMemoryCostsItsReadAlone) {
+  const double base = Profile::load("seed-400g").number("host.read_latency");
+  Measurement host, slower;
+  host.where = slower.where = SqWhere::kHost;
+  slower.sets = {fmt::format("host.read_latency={}", base + 13)};
+  const json a = isolated_run({}), b = isolated_run(host), c = isolated_run(slower);
+  const auto length = [](const json& j, const char* stage) {
+    return j[stage]["end"].get<int64_t>() - j[stage]["start"].get<int64_t>();
+  };
+  for (const char* stage : {"DMA read", "packetize", "MAC TX", "CQE write"}) {
+    EXPECT_EQ(length(b, stage), length(a, stage)) << stage;
+    EXPECT_EQ(length(c, stage), length(a, stage)) << stage;
+  }
+  EXPECT_EQ(b["WQE fetch"]["model"].get<double>(), 1000 * base);
+  EXPECT_GT(b["WQE fetch"]["link"], 0);
+  EXPECT_EQ(length(c, "WQE fetch") - length(b, "WQE fetch"), 13'000);
+  const auto& f = b["WQE fetch"];
+  EXPECT_EQ(length(b, "WQE fetch"),
+            f["rtl"].get<int64_t>() + f["align"].get<int64_t>() + f["model"].get<int64_t>() + f["link"].get<int64_t>());
+}
+
 // 13 ns more of GPU memory latency move the DMA row by exactly 13 ns, and no other row.
 TEST_F(StagesTest, GpuLatencyMovesTheDmaRowAlone) {
   const double base = Profile::load("seed-400g").number("gpu.read_latency");

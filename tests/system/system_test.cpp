@@ -72,11 +72,8 @@ class EdgeOrderTest : public SystemRunTest, public ::testing::WithParamInterface
                     w.qpn = qp->qpn;
                     w.signaled = true;
                     w.raddr = raddr;
-                    w.lkey = mr.lkey;
-                    w.laddr = mr.addr;
-                    w.length = 64;
-                    const auto b = golden::encode_wqe(w);
-                    return std::vector<uint8_t>(b.begin(), b.end());
+                    w.sges = {{mr.lkey, mr.addr, 64}};
+                    return golden::encode_wqe(w);
                   };
                   at = ctx().bar(1) + qp->ring + uint64_t{qp->pi} * 64;
                   over = wqe(kNew);

@@ -28,17 +28,44 @@ inline uint64_t test_seed(uint64_t fallback = 1) {
   return s ? std::strtoull(s, nullptr, 0) : fallback;
 }
 
+/// The WQE of a request, as the standard's terms have it.
+inline golden::Wqe wqe_of(host::QpType type, const host::SendWr& wr) {
+  golden::Wqe w;
+  w.opcode = host::wqe_opcode(wr.opcode);
+  w.solicited = wr.solicited;
+  w.imm = wr.imm;
+  w.raddr = wr.remote_addr;
+  w.rkey = wr.rkey;
+  const bool compares = wr.opcode == host::WrOpcode::kAtomicCmpAndSwp;
+  w.swap_add = compares ? wr.swap : wr.compare_add;
+  w.compare = compares ? wr.compare_add : 0;
+  for (const auto& s : wr.sg_list) {
+    if (s.length != 0) w.sges.push_back({s.lkey, s.addr, s.length});
+  }
+  if (wr.sg_list.empty() && wr.length != 0) w.sges.push_back({wr.lkey, wr.addr, wr.length});
+  if (type == host::QpType::kUd) {
+    w.av = golden::AddressVector{wr.ah.remote_qkey, wr.ah.remote_qpn, wr.ah.udp_sport,  wr.ah.dmac,
+                                 wr.ah.tos,         wr.ah.ttl,        wr.ah.flow_label, wr.ah.dgid};
+  }
+  return w;
+}
+
 /// The frames that messages become, from the reference models. PSN and IP identification go on from message to message.
 class ExpectedFrames {
  public:
   ExpectedFrames(const host::QpPath& path, host::QpType type, uint32_t qpn, uint64_t background)
-      : path_(path), type_(type), background_(background), psn_(path.sq_psn), ip_id_(path.ip_id) {
+      : path_(path), type_(type), qpn_(qpn), background_(background), psn_(path.sq_psn), ip_id_(path.ip_id) {
     fields_.dmac = path.dmac;
     fields_.smac = path.smac;
+    if (path.vlan_id) fields_.vlan_tci = static_cast<uint16_t>(path.prio << 13 | *path.vlan_id);
     fields_.tos = path.tos;
     fields_.ttl = path.ttl;
     fields_.sip = path.sip;
     fields_.dip = path.dip;
+    if (path.ipv6) {
+      fields_.ipv6 = golden::Ipv6{path.ipv6->sip, path.ipv6->dip, path.ipv6->flow_label};
+      fields_.sip = fields_.dip = {};
+    }
     fields_.udp_sport = path.udp_sport.value_or(host::default_udp_sport(qpn, path.dest_qpn));
     fields_.mig_req = path.mig_req;
     fields_.pkey = path.pkey;
@@ -47,54 +74,66 @@ class ExpectedFrames {
 
   /// A message whose local buffer is in background memory.
   void add(const host::Mr& mr, const host::SendWr& wr) {
-    golden::Wqe w;
-    w.opcode = wr.opcode == host::WrOpcode::kRdmaWrite      ? golden::WqeOpcode::kWrite
-               : wr.opcode == host::WrOpcode::kRdmaWriteImm ? golden::WqeOpcode::kWriteImm
-               : wr.opcode == host::WrOpcode::kSend         ? golden::WqeOpcode::kSend
-                                                            : golden::WqeOpcode::kSendImm;
-    w.solicited = wr.solicited;
-    w.imm = wr.imm;
-    w.raddr = wr.remote_addr;
-    w.rkey = wr.rkey;
-    w.length = wr.length;
+    const golden::Wqe w = wqe_of(type_, wr);
     golden::SegmentQp q;
-    q.transport = type_ == host::QpType::kRc ? golden::Transport::kRc : golden::Transport::kUc;
+    q.transport = host::transport(type_);
     while (golden::mtu_bytes(q.mtu_code) != path_.mtu) q.mtu_code = q.mtu_code % 5 + 1;
     q.psn = psn_;
     q.ip_id = ip_id_;
     q.ip_id_fixed = path_.ip_id_fixed;
+    q.qkey = path_.qkey;
     for (const auto& p : golden::segment(q, w)) {
       golden::FrameFields f = fields_;
-      f.ip_id = p.ip_id;
+      if (w.av) to_address(*w.av, f);
+      f.ip_id = path_.ipv6 ? 0 : p.ip_id;
       f.bth_opcode = p.bth_opcode;
       f.solicited = p.solicited;
       f.ack_req = p.ack_req;
       f.psn = p.psn;
+      if (p.has_deth) f.deth = golden::Deth{p.deth_qkey, qpn_};
       if (p.has_reth) f.reth = golden::Reth{p.reth_va, p.reth_rkey, p.reth_length};
-      if (p.has_imm) f.imm = p.imm;
-      golden::Bytes payload(p.length);
-      const uint64_t at = mr.offset + (wr.addr - mr.addr) + p.offset;
-      for (uint32_t i = 0; i < p.length; ++i) payload[i] = pattern_byte(at + i, background_);
+      if (p.has_atomic) f.atomic = golden::AtomicEth{p.atomic_va, p.atomic_rkey, p.swap_add, p.compare};
+      if (p.has_imm) (w.opcode == golden::WqeOpcode::kSendInval ? f.ieth : f.imm) = p.imm;
+      golden::Bytes payload;
+      for (const auto& piece : golden::pieces(w, p)) {
+        const uint64_t at = mr.offset + (w.sges[piece.sge].addr - mr.addr) + piece.offset;
+        for (uint32_t i = 0; i < piece.length; ++i) payload.push_back(pattern_byte(at + i, background_));
+      }
       frames.push_back(golden::build_frame(f, payload));
-      psn_ = (psn_ + 1) & 0xffffff;
       if (!path_.ip_id_fixed) ++ip_id_;
     }
+    psn_ = (psn_ + static_cast<uint32_t>(golden::psn_count(w, path_.mtu))) & 0xffffff;
   }
 
   std::vector<golden::Bytes> frames;
 
  private:
+  void to_address(const golden::AddressVector& av, golden::FrameFields& f) const {
+    f.dest_qpn = av.dest_qpn;
+    f.udp_sport = av.udp_sport;
+    f.dmac = av.dmac;
+    f.tos = av.tclass;
+    f.ttl = av.hop_limit;
+    if (f.ipv6) {
+      f.ipv6->dst = av.dgid;
+      f.ipv6->flow_label = av.flow_label;
+    } else {
+      std::copy(av.dgid.begin() + 12, av.dgid.end(), f.dip.begin());
+    }
+  }
+
   host::QpPath path_;
   host::QpType type_;
+  uint32_t qpn_;
   uint64_t background_;
   uint32_t psn_;
   uint16_t ip_id_;
   golden::FrameFields fields_;
 };
 
-/// Mixed traffic of node `node` for a thread of the simulated world: BlueFlame and doorbells, both transports, messages
-/// of none to many packets, refused WQEs among them. `rounds` rounds with about `gap` between them. Gives what the
-/// program saw, a line a completion.
+/// Mixed traffic of node `node` for a thread of the simulated world: rings in either memory and BlueFlame, both
+/// transports, messages of none to many packets, refused WQEs among them. `rounds` rounds with about `gap` between
+/// them. Gives what the program saw, a line a completion.
 inline std::string mixed_traffic(System& system, unsigned node, uint64_t seed, unsigned rounds, const Time& gap) {
   std::mt19937_64 rng(seed);
   auto& n = system.node(node);
@@ -108,7 +147,7 @@ inline std::string mixed_traffic(System& system, unsigned node, uint64_t seed, u
   for (unsigned i = 0; i < 4; ++i) {
     host::QpInit init;
     init.type = i & 1 ? host::QpType::kRc : host::QpType::kUc;
-    init.where = i & 2 ? host::SqWhere::kBf : host::SqWhere::kDevice;
+    init.where = i & 2 ? host::SqWhere::kBf : i == 1 ? host::SqWhere::kHost : host::SqWhere::kDevice;
     host::QpPath path;
     path.mtu = 256u << (i % 3);
     path.dest_qpn = 0x100 + i;

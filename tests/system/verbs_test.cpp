@@ -74,8 +74,12 @@ TEST_F(VerbsTest, TooLongMessageLeavesTheListUnposted) {
 }
 
 class RingTest : public VerbsTest, public ::testing::WithParamInterface<SqWhere> {};
-INSTANTIATE_TEST_SUITE_P(All, RingTest, ::testing::Values(SqWhere::kDevice, SqWhere::kBf),
-                         [](const auto& info) { return info.param == SqWhere::kBf ? "BlueFlame" : "Device"; });
+INSTANTIATE_TEST_SUITE_P(All, RingTest, ::testing::Values(SqWhere::kDevice, SqWhere::kBf, SqWhere::kHost),
+                         [](const auto& info) {
+                           return info.param == SqWhere::kBf     ? "BlueFlame"
+                                  : info.param == SqWhere::kHost ? "Host"
+                                                                 : "Device";
+                         });
 
 // A full ring takes nothing more until a completion has been taken from the CQ, though the NIC may be done long before.
 TEST_P(RingTest, FullIsRefusedUntilPolled) {

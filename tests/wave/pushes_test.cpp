@@ -27,8 +27,7 @@ class SplitPushTest : public SystemTest {
     ctx().modify_qp_rts(qp, {});
     golden::Wqe w;
     w.qpn = qpn;
-    const auto block = golden::encode_wqe(w);
-    std::vector<uint8_t> wqe(block.begin(), block.end());
+    auto wqe = golden::encode_wqe(w);
     wqe[7] = 6;  // DS: 96 B
     wqe.resize(128);
     ctx().write_raw_wqe(qp, wqe);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rnic/core/types.h"
+#include "rnic/golden/wqe.h"
 #include "rnic/observe/observer.h"
 #include "rnic/pcie/hub.h"
 #include "rnic/profile/profile.h"
@@ -27,12 +28,22 @@ class Nic;
 namespace rnic::host {
 
 enum class Space : uint8_t { kHost, kGpu };
-enum class QpType : uint8_t { kRc, kUc };
+enum class QpType : uint8_t { kRc, kUc, kUd };
 enum class SqWhere : uint8_t {
   kBf,      ///< pushed by BlueFlame; the ring copy in device memory is written, too
   kDevice,  ///< ring in device memory behind BAR1, doorbell
+  kHost,    ///< ring in host memory, doorbell; the NIC fetches WQEs over PCIe
 };
-enum class WrOpcode : uint8_t { kRdmaWrite, kRdmaWriteImm, kSend, kSendImm };
+enum class WrOpcode : uint8_t {
+  kRdmaWrite,
+  kRdmaWriteImm,
+  kSend,
+  kSendImm,
+  kSendWithInv,
+  kRdmaRead,
+  kAtomicCmpAndSwp,
+  kAtomicFetchAndAdd,
+};
 enum class WcStatus : uint8_t {  ///< numbers of ibv_wc_status
   kSuccess = 0,
   kLocLenErr = 1,
@@ -42,7 +53,10 @@ enum class WcStatus : uint8_t {  ///< numbers of ibv_wc_status
   kGeneralErr = 21,
 };
 const char* to_string(WcStatus s);   ///< as ibv_wc_status_str: "local protection error"
-const char* to_string(WrOpcode op);  ///< "RDMA_WRITE", "RDMA_WRITE_IMM", "SEND", "SEND_IMM"
+const char* to_string(WrOpcode op);  ///< as ibv_wr_opcode: "RDMA_WRITE", "SEND_WITH_INV"
+
+golden::Transport transport(QpType type);   ///< its code in the QP context
+golden::WqeOpcode wqe_opcode(WrOpcode op);  ///< its code in the WQE
 
 /// A registered memory region.
 struct Mr {
@@ -69,6 +83,12 @@ struct QpInit {
   uint32_t pd = 1;
 };
 
+/// IPv6 in place of IPv4.
+struct Ipv6Path {
+  std::array<uint8_t, 16> sip{}, dip{};
+  uint32_t flow_label = 0;  ///< 20 bits
+};
+
 /// Everything in a packet's headers that does not come from the work request.
 struct QpPath {
   uint32_t dest_qpn = 0x12;
@@ -76,12 +96,18 @@ struct QpPath {
   unsigned mtu = 4096;  ///< bytes: 256, 512, 1024, 2048, 4096
   std::array<uint8_t, 6> smac{0x02, 0, 0, 0, 0, 0x01}, dmac{0x02, 0, 0, 0, 0, 0x02};
   std::array<uint8_t, 4> sip{10, 0, 0, 1}, dip{10, 0, 0, 2};
+  std::optional<Ipv6Path> ipv6;
   uint8_t tos = 0x02;  ///< DSCP << 2 | ECN; ECT(0) as real NICs send
   uint8_t ttl = 64;
   uint16_t pkey = 0xffff;
   std::optional<uint16_t> udp_sport;  ///< default: from the two QPNs, as Linux does
-  uint8_t prio = 3;
+  uint8_t prio = 3;                   ///< traffic class, PFC priority and PCP of the VLAN tag
+  std::optional<uint16_t> vlan_id;    ///< 12 bits; tagged with priority `prio` when set
   uint8_t port = 0;
+  uint8_t weight = 1;           ///< share among the QPs of its priority
+  double rate_limit_gbps = 0;   ///< Gb/s on the wire, Ethernet header to FCS; 0: none
+  uint32_t rate_burst = 16384;  ///< bytes that may leave at once behind an idle time; up to 16 MiB in steps of 256
+  uint32_t qkey = 0;            ///< UD: for sends whose own Q_Key has bit 31 set
   bool mig_req = true;
   uint16_t ip_id = 0;
   bool ip_id_fixed = false;
@@ -97,7 +123,7 @@ struct Qp {
   uint32_t qpn;
   QpInit init;
   Cq* cq;
-  uint64_t ring;               ///< offset in device memory
+  uint64_t ring;               ///< offset in device memory; bus address of a ring in host memory
   uint16_t pi = 0;             ///< producer index, in 64 B blocks
   uint16_t ci = 0;             ///< first block that no completion taken from the CQ has covered
   std::vector<Posted> posted;  ///< by index modulo the ring's size
@@ -109,18 +135,44 @@ struct Qp {
   unsigned outstanding() const { return static_cast<uint16_t>(pi - ci); }
 };
 
+struct Sge {
+  uint64_t addr = 0;
+  uint64_t length = 0;  ///< bytes, 0 .. 2 GiB; empty ones are left out of the WQE
+  uint32_t lkey = 0;
+};
+
+/// Where a UD send goes.
+struct AddressHandle {
+  uint32_t remote_qpn = 0;
+  uint32_t remote_qkey = 0;  ///< with bit 31 set the QP's own is sent
+  std::array<uint8_t, 6> dmac{0x02, 0, 0, 0, 0, 0x02};
+  std::array<uint8_t, 16> dgid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 2};  ///< IPv4: ::ffff:a.b.c.d
+  uint8_t tos = 0x02;
+  uint8_t ttl = 64;
+  uint32_t flow_label = 0;
+  uint16_t udp_sport = 0xc000;
+};
+
 struct SendWr {
   uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kRdmaWrite;
-  bool signaled = true;
+  bool signaled = true;  ///< READ and atomics complete with their response, which this NIC does not take yet
   bool solicited = false;
-  uint32_t imm = 0;
-  uint64_t addr = 0;    ///< local; one data segment
-  uint64_t length = 0;  ///< bytes, 0 .. 2 GiB
+  bool send_inline = false;  ///< the bytes are copied into the WQE when it is posted; keys are not looked at
+  uint32_t imm = 0;          ///< SEND_WITH_INV: the rkey to invalidate
+  uint64_t addr = 0;         ///< the one data segment
+  uint64_t length = 0;       ///< bytes, 0 .. 2 GiB
   uint32_t lkey = 0;
+  std::vector<Sge> sg_list;  ///< instead of that one: up to 4 segments
   uint64_t remote_addr = 0;
   uint32_t rkey = 0;
+  uint64_t compare_add = 0;  ///< atomics: value to compare with, or addend
+  uint64_t swap = 0;
+  AddressHandle ah;  ///< UD
 };
+
+/// Bytes of inline data that fit a WQE of 256 B, as perftest's -I allows them.
+unsigned max_inline_data(QpType type, WrOpcode opcode);
 
 struct WorkCompletion {
   uint64_t wr_id;  ///< 0 for a WQE that post_send did not write
@@ -160,8 +212,8 @@ class Context {
   void dereg_mr(const Mr& mr);
   /// A completion queue of 2^log_size entries in host memory, log_size 0..22, at most 1024 of them. Takes a command.
   Cq* create_cq(unsigned log_size);
-  /// A QP with the lowest free number from 1 on, in RESET; its ring is taken from device memory. Untimed. InputError
-  /// when numbers or device memory are used up.
+  /// A QP with the lowest free number from 1 on, in RESET; its ring is taken from device or host memory. Untimed.
+  /// InputError when numbers or device memory are used up.
   Qp* create_qp(Cq* cq, const QpInit& init);
   /// A QP with a chosen number (0..1023).
   Qp* create_qp(Cq* cq, const QpInit& init, uint32_t qpn);
@@ -171,6 +223,8 @@ class Context {
   /// To error: WQEs not yet sent are flushed. Takes a command.
   void modify_qp_err(Qp* qp);
 
+  /// 64 B blocks of the ring that the request takes: 1 to 4.
+  static unsigned wqe_blocks(const Qp& qp, const SendWr& wr);
   /// Writes the WQEs and rings one doorbell for all (bf: one push a WQE). Throws InputError, with nothing posted, on a
   /// length over 2 GiB and when the ring has not room for all of them: a WQE's block is free again once poll_cq has
   /// returned its completion or that of a later WQE of the QP. Threads that post to one QP take turns. Takes
@@ -179,6 +233,8 @@ class Context {
   void post_send(Qp* qp, const SendWr& wr, pcie::Initiator who = pcie::Initiator::kCpu) {
     post_send(qp, std::vector<SendWr>{wr}, who);
   }
+  /// The same without the doorbell, which ring_doorbell(qp->qpn, qp->pi) gives later. Not for bf (InputError).
+  void queue_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who = pcie::Initiator::kCpu);
   /// One raw WQE (64 B, or 128 B for bf) into the ring at the producer index, without any check, that for room
   /// included; no doorbell.
   void write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe);
@@ -200,8 +256,13 @@ class Context {
   struct Key {
     bool live = false;
     uint8_t variant = 0;  ///< low byte of the key; another one at each use of an index
+    Mr mr;
   };
   void retire(Qp& qp, WorkCompletion& wc);
+  void write_wqes(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who);
+  golden::Wqe build_wqe(const Qp& qp, const SendWr& wr) const;
+  void read_virtual(uint64_t addr, uint32_t lkey, uint8_t* to, uint64_t bytes) const;
+  void store_block(const Qp& qp, uint16_t index, const uint8_t* block, unsigned bytes, pcie::Initiator who);
   void write_block(uint64_t bar1_offset, const uint8_t* bytes, unsigned len);
   void command(unsigned op, uint32_t index);
   Nic& nic_;

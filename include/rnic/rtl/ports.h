@@ -151,6 +151,7 @@ struct tlp_cpl_t {
 namespace roce_pkg {
 inline constexpr uint64_t BthRc = 0x0;
 inline constexpr uint64_t BthUc = 0x20;
+inline constexpr uint64_t BthUd = 0x60;
 inline constexpr uint64_t SendFirst = 0x0;
 inline constexpr uint64_t SendMiddle = 0x1;
 inline constexpr uint64_t SendLast = 0x2;
@@ -163,22 +164,35 @@ inline constexpr uint64_t WriteLast = 0x8;
 inline constexpr uint64_t WriteLastImm = 0x9;
 inline constexpr uint64_t WriteOnly = 0xa;
 inline constexpr uint64_t WriteOnlyImm = 0xb;
+inline constexpr uint64_t ReadRequest = 0xc;
+inline constexpr uint64_t CmpSwap = 0x13;
+inline constexpr uint64_t FetchAdd = 0x14;
+inline constexpr uint64_t SendLastInval = 0x16;
+inline constexpr uint64_t SendOnlyInval = 0x17;
 inline constexpr uint64_t UdpPort = 0x12b7;
 inline constexpr uint64_t EthBytes = 0xe;
+inline constexpr uint64_t VlanBytes = 0x4;
 inline constexpr uint64_t Ipv4Bytes = 0x14;
+inline constexpr uint64_t Ipv6Bytes = 0x28;
 inline constexpr uint64_t UdpBytes = 0x8;
 inline constexpr uint64_t BthBytes = 0xc;
+inline constexpr uint64_t DethBytes = 0x8;
 inline constexpr uint64_t RethBytes = 0x10;
+inline constexpr uint64_t AtomicEthBytes = 0x1c;
 inline constexpr uint64_t ImmBytes = 0x4;
 inline constexpr uint64_t IcrcBytes = 0x4;
 inline constexpr uint64_t MinFrameBytes = 0x3c;
 inline constexpr uint64_t IcrcSeed = 0xdebb20e3;
 inline constexpr uint64_t CrcPoly = 0xedb88320;
 inline constexpr uint64_t WqeNop = 0x0;
+inline constexpr uint64_t WqeSendInval = 0x1;
 inline constexpr uint64_t WqeRdmaWrite = 0x8;
 inline constexpr uint64_t WqeRdmaWriteImm = 0x9;
 inline constexpr uint64_t WqeSend = 0xa;
 inline constexpr uint64_t WqeSendImm = 0xb;
+inline constexpr uint64_t WqeRdmaRead = 0x10;
+inline constexpr uint64_t WqeAtomicCs = 0x11;
+inline constexpr uint64_t WqeAtomicFa = 0x12;
 }  // namespace roce_pkg
 
 namespace rnic_pkg {
@@ -488,7 +502,13 @@ struct dm_rsp_t {
 struct qpc_t {
   static constexpr unsigned kWidth = 1024;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
-  std::array<uint32_t, 8> rsvd6{};
+  std::array<uint32_t, 5> rsvd6{};
+  uint16_t rate_burst{};
+  uint8_t rsvd8b{};
+  bool rate_en{};
+  uint8_t weight{};
+  uint32_t rate_gap{};
+  uint32_t rsvd8a{};
   std::array<uint32_t, 4> dgid{};
   std::array<uint32_t, 4> sgid{};
   uint32_t qkey{};
@@ -531,7 +551,13 @@ struct qpc_t {
   uint8_t transport{};
   uint8_t state{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 768, 256, rsvd6);
+    put_bits(words_, lsb_ + 864, 160, rsvd6);
+    put_bits(words_, lsb_ + 848, 16, rate_burst);
+    put_bits(words_, lsb_ + 841, 7, rsvd8b);
+    put_bits(words_, lsb_ + 840, 1, rate_en);
+    put_bits(words_, lsb_ + 832, 8, weight);
+    put_bits(words_, lsb_ + 800, 32, rate_gap);
+    put_bits(words_, lsb_ + 768, 32, rsvd8a);
     put_bits(words_, lsb_ + 640, 128, dgid);
     put_bits(words_, lsb_ + 512, 128, sgid);
     put_bits(words_, lsb_ + 480, 32, qkey);
@@ -576,7 +602,13 @@ struct qpc_t {
   }
   static qpc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     qpc_t r_;
-    get_bits(words_, lsb_ + 768, 256, r_.rsvd6);
+    get_bits(words_, lsb_ + 864, 160, r_.rsvd6);
+    get_bits(words_, lsb_ + 848, 16, r_.rate_burst);
+    get_bits(words_, lsb_ + 841, 7, r_.rsvd8b);
+    get_bits(words_, lsb_ + 840, 1, r_.rate_en);
+    get_bits(words_, lsb_ + 832, 8, r_.weight);
+    get_bits(words_, lsb_ + 800, 32, r_.rate_gap);
+    get_bits(words_, lsb_ + 768, 32, r_.rsvd8a);
     get_bits(words_, lsb_ + 640, 128, r_.dgid);
     get_bits(words_, lsb_ + 512, 128, r_.sgid);
     get_bits(words_, lsb_ + 480, 32, r_.qkey);
@@ -730,9 +762,35 @@ struct mpt_t {
   }
 };
 
+/// rnic_pkg::sge_t
+struct sge_t {
+  static constexpr unsigned kWidth = 128;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint64_t addr{};
+  uint32_t lkey{};
+  uint32_t len{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 64, 64, addr);
+    put_bits(words_, lsb_ + 32, 32, lkey);
+    put_bits(words_, lsb_ + 0, 32, len);
+  }
+  static sge_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    sge_t r_;
+    get_bits(words_, lsb_ + 64, 64, r_.addr);
+    get_bits(words_, lsb_ + 32, 32, r_.lkey);
+    get_bits(words_, lsb_ + 0, 32, r_.len);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
 /// rnic_pkg::tx_state_t
 struct tx_state_t {
-  static constexpr unsigned kWidth = 277;
+  static constexpr unsigned kWidth = 730;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint16_t ci{};
   uint32_t psn{};
@@ -744,42 +802,57 @@ struct tx_state_t {
   bool signaled{};
   bool solicited{};
   uint32_t imm{};
-  uint32_t lkey{};
-  uint64_t laddr{};
   uint32_t msg_len{};
   uint8_t wqebbs{};
+  uint8_t num_sge{};
+  uint8_t sge_idx{};
+  uint32_t sge_off{};
+  sge_t sge3{};
+  sge_t sge2{};
+  sge_t sge1{};
+  sge_t sge0{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 261, 16, ci);
-    put_bits(words_, lsb_ + 237, 24, psn);
-    put_bits(words_, lsb_ + 221, 16, ip_id);
-    put_bits(words_, lsb_ + 220, 1, in_msg);
-    put_bits(words_, lsb_ + 188, 32, offset);
-    put_bits(words_, lsb_ + 172, 16, wqe_idx);
-    put_bits(words_, lsb_ + 164, 8, opcode);
-    put_bits(words_, lsb_ + 163, 1, signaled);
-    put_bits(words_, lsb_ + 162, 1, solicited);
-    put_bits(words_, lsb_ + 130, 32, imm);
-    put_bits(words_, lsb_ + 98, 32, lkey);
-    put_bits(words_, lsb_ + 34, 64, laddr);
-    put_bits(words_, lsb_ + 2, 32, msg_len);
-    put_bits(words_, lsb_ + 0, 2, wqebbs);
+    put_bits(words_, lsb_ + 714, 16, ci);
+    put_bits(words_, lsb_ + 690, 24, psn);
+    put_bits(words_, lsb_ + 674, 16, ip_id);
+    put_bits(words_, lsb_ + 673, 1, in_msg);
+    put_bits(words_, lsb_ + 641, 32, offset);
+    put_bits(words_, lsb_ + 625, 16, wqe_idx);
+    put_bits(words_, lsb_ + 617, 8, opcode);
+    put_bits(words_, lsb_ + 616, 1, signaled);
+    put_bits(words_, lsb_ + 615, 1, solicited);
+    put_bits(words_, lsb_ + 583, 32, imm);
+    put_bits(words_, lsb_ + 551, 32, msg_len);
+    put_bits(words_, lsb_ + 549, 2, wqebbs);
+    put_bits(words_, lsb_ + 546, 3, num_sge);
+    put_bits(words_, lsb_ + 544, 2, sge_idx);
+    put_bits(words_, lsb_ + 512, 32, sge_off);
+    sge3.pack_at(words_, lsb_ + 384);
+    sge2.pack_at(words_, lsb_ + 256);
+    sge1.pack_at(words_, lsb_ + 128);
+    sge0.pack_at(words_, lsb_ + 0);
   }
   static tx_state_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     tx_state_t r_;
-    get_bits(words_, lsb_ + 261, 16, r_.ci);
-    get_bits(words_, lsb_ + 237, 24, r_.psn);
-    get_bits(words_, lsb_ + 221, 16, r_.ip_id);
-    get_bits(words_, lsb_ + 220, 1, r_.in_msg);
-    get_bits(words_, lsb_ + 188, 32, r_.offset);
-    get_bits(words_, lsb_ + 172, 16, r_.wqe_idx);
-    get_bits(words_, lsb_ + 164, 8, r_.opcode);
-    get_bits(words_, lsb_ + 163, 1, r_.signaled);
-    get_bits(words_, lsb_ + 162, 1, r_.solicited);
-    get_bits(words_, lsb_ + 130, 32, r_.imm);
-    get_bits(words_, lsb_ + 98, 32, r_.lkey);
-    get_bits(words_, lsb_ + 34, 64, r_.laddr);
-    get_bits(words_, lsb_ + 2, 32, r_.msg_len);
-    get_bits(words_, lsb_ + 0, 2, r_.wqebbs);
+    get_bits(words_, lsb_ + 714, 16, r_.ci);
+    get_bits(words_, lsb_ + 690, 24, r_.psn);
+    get_bits(words_, lsb_ + 674, 16, r_.ip_id);
+    get_bits(words_, lsb_ + 673, 1, r_.in_msg);
+    get_bits(words_, lsb_ + 641, 32, r_.offset);
+    get_bits(words_, lsb_ + 625, 16, r_.wqe_idx);
+    get_bits(words_, lsb_ + 617, 8, r_.opcode);
+    get_bits(words_, lsb_ + 616, 1, r_.signaled);
+    get_bits(words_, lsb_ + 615, 1, r_.solicited);
+    get_bits(words_, lsb_ + 583, 32, r_.imm);
+    get_bits(words_, lsb_ + 551, 32, r_.msg_len);
+    get_bits(words_, lsb_ + 549, 2, r_.wqebbs);
+    get_bits(words_, lsb_ + 546, 3, r_.num_sge);
+    get_bits(words_, lsb_ + 544, 2, r_.sge_idx);
+    get_bits(words_, lsb_ + 512, 32, r_.sge_off);
+    r_.sge3 = sge_t::unpack_at(words_, lsb_ + 384);
+    r_.sge2 = sge_t::unpack_at(words_, lsb_ + 256);
+    r_.sge1 = sge_t::unpack_at(words_, lsb_ + 128);
+    r_.sge0 = sge_t::unpack_at(words_, lsb_ + 0);
     return r_;
   }
   Words pack() const {
@@ -791,7 +864,7 @@ struct tx_state_t {
 
 /// rnic_pkg::tx_job_t
 struct tx_job_t {
-  static constexpr unsigned kWidth = 1433;
+  static constexpr unsigned kWidth = 3903;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint16_t qpn{};
   bool noop{};
@@ -801,28 +874,40 @@ struct tx_job_t {
   tx_state_t st{};
   uint64_t raddr{};
   uint32_t rkey{};
+  uint64_t swap_add{};
+  uint64_t compare{};
+  bool inl{};
+  std::array<uint32_t, 59> inl_data{};
   qpc_t qpc{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 1423, 10, qpn);
-    put_bits(words_, lsb_ + 1422, 1, noop);
-    put_bits(words_, lsb_ + 1406, 16, pi);
-    put_bits(words_, lsb_ + 1405, 1, flush);
-    put_bits(words_, lsb_ + 1397, 8, err);
-    st.pack_at(words_, lsb_ + 1120);
-    put_bits(words_, lsb_ + 1056, 64, raddr);
-    put_bits(words_, lsb_ + 1024, 32, rkey);
+    put_bits(words_, lsb_ + 3893, 10, qpn);
+    put_bits(words_, lsb_ + 3892, 1, noop);
+    put_bits(words_, lsb_ + 3876, 16, pi);
+    put_bits(words_, lsb_ + 3875, 1, flush);
+    put_bits(words_, lsb_ + 3867, 8, err);
+    st.pack_at(words_, lsb_ + 3137);
+    put_bits(words_, lsb_ + 3073, 64, raddr);
+    put_bits(words_, lsb_ + 3041, 32, rkey);
+    put_bits(words_, lsb_ + 2977, 64, swap_add);
+    put_bits(words_, lsb_ + 2913, 64, compare);
+    put_bits(words_, lsb_ + 2912, 1, inl);
+    put_bits(words_, lsb_ + 1024, 1888, inl_data);
     qpc.pack_at(words_, lsb_ + 0);
   }
   static tx_job_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     tx_job_t r_;
-    get_bits(words_, lsb_ + 1423, 10, r_.qpn);
-    get_bits(words_, lsb_ + 1422, 1, r_.noop);
-    get_bits(words_, lsb_ + 1406, 16, r_.pi);
-    get_bits(words_, lsb_ + 1405, 1, r_.flush);
-    get_bits(words_, lsb_ + 1397, 8, r_.err);
-    r_.st = tx_state_t::unpack_at(words_, lsb_ + 1120);
-    get_bits(words_, lsb_ + 1056, 64, r_.raddr);
-    get_bits(words_, lsb_ + 1024, 32, r_.rkey);
+    get_bits(words_, lsb_ + 3893, 10, r_.qpn);
+    get_bits(words_, lsb_ + 3892, 1, r_.noop);
+    get_bits(words_, lsb_ + 3876, 16, r_.pi);
+    get_bits(words_, lsb_ + 3875, 1, r_.flush);
+    get_bits(words_, lsb_ + 3867, 8, r_.err);
+    r_.st = tx_state_t::unpack_at(words_, lsb_ + 3137);
+    get_bits(words_, lsb_ + 3073, 64, r_.raddr);
+    get_bits(words_, lsb_ + 3041, 32, r_.rkey);
+    get_bits(words_, lsb_ + 2977, 64, r_.swap_add);
+    get_bits(words_, lsb_ + 2913, 64, r_.compare);
+    get_bits(words_, lsb_ + 2912, 1, r_.inl);
+    get_bits(words_, lsb_ + 1024, 1888, r_.inl_data);
     r_.qpc = qpc_t::unpack_at(words_, lsb_ + 0);
     return r_;
   }
@@ -835,7 +920,7 @@ struct tx_job_t {
 
 /// rnic_pkg::pkt_desc_t
 struct pkt_desc_t {
-  static constexpr unsigned kWidth = 532;
+  static constexpr unsigned kWidth = 925;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   op_t op{};
   uint8_t err{};
@@ -846,12 +931,18 @@ struct pkt_desc_t {
   uint8_t bth_opcode{};
   bool solicited{};
   bool ack_req{};
+  bool has_deth{};
   bool has_reth{};
+  bool has_atomic{};
   bool has_imm{};
   uint64_t raddr{};
   uint32_t rkey{};
+  uint64_t swap_add{};
+  uint64_t compare{};
+  uint32_t qkey{};
   uint32_t imm{};
   uint16_t payload_len{};
+  bool inl{};
   uint16_t ip_id{};
   bool mig_req{};
   uint8_t prio{};
@@ -861,70 +952,158 @@ struct pkt_desc_t {
   uint16_t udp_sport{};
   uint8_t tos{};
   uint8_t ttl{};
+  uint32_t flow_label{};
+  bool ipv6{};
+  bool vlan_en{};
+  uint16_t vlan_tci{};
   uint64_t smac{};
   uint64_t dmac{};
-  uint32_t sip{};
-  uint32_t dip{};
+  std::array<uint32_t, 4> sgid{};
+  std::array<uint32_t, 4> dgid{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    op.pack_at(words_, lsb_ + 481);
-    put_bits(words_, lsb_ + 473, 8, err);
-    put_bits(words_, lsb_ + 472, 1, signaled);
-    put_bits(words_, lsb_ + 464, 8, wqe_opcode);
-    put_bits(words_, lsb_ + 440, 24, cqn);
-    put_bits(words_, lsb_ + 408, 32, msg_len);
-    put_bits(words_, lsb_ + 400, 8, bth_opcode);
-    put_bits(words_, lsb_ + 399, 1, solicited);
-    put_bits(words_, lsb_ + 398, 1, ack_req);
-    put_bits(words_, lsb_ + 397, 1, has_reth);
-    put_bits(words_, lsb_ + 396, 1, has_imm);
-    put_bits(words_, lsb_ + 332, 64, raddr);
-    put_bits(words_, lsb_ + 300, 32, rkey);
-    put_bits(words_, lsb_ + 268, 32, imm);
-    put_bits(words_, lsb_ + 255, 13, payload_len);
-    put_bits(words_, lsb_ + 239, 16, ip_id);
-    put_bits(words_, lsb_ + 238, 1, mig_req);
-    put_bits(words_, lsb_ + 235, 3, prio);
-    put_bits(words_, lsb_ + 232, 3, port);
-    put_bits(words_, lsb_ + 208, 24, dest_qpn);
-    put_bits(words_, lsb_ + 192, 16, pkey);
-    put_bits(words_, lsb_ + 176, 16, udp_sport);
-    put_bits(words_, lsb_ + 168, 8, tos);
-    put_bits(words_, lsb_ + 160, 8, ttl);
-    put_bits(words_, lsb_ + 112, 48, smac);
-    put_bits(words_, lsb_ + 64, 48, dmac);
-    put_bits(words_, lsb_ + 32, 32, sip);
-    put_bits(words_, lsb_ + 0, 32, dip);
+    op.pack_at(words_, lsb_ + 874);
+    put_bits(words_, lsb_ + 866, 8, err);
+    put_bits(words_, lsb_ + 865, 1, signaled);
+    put_bits(words_, lsb_ + 857, 8, wqe_opcode);
+    put_bits(words_, lsb_ + 833, 24, cqn);
+    put_bits(words_, lsb_ + 801, 32, msg_len);
+    put_bits(words_, lsb_ + 793, 8, bth_opcode);
+    put_bits(words_, lsb_ + 792, 1, solicited);
+    put_bits(words_, lsb_ + 791, 1, ack_req);
+    put_bits(words_, lsb_ + 790, 1, has_deth);
+    put_bits(words_, lsb_ + 789, 1, has_reth);
+    put_bits(words_, lsb_ + 788, 1, has_atomic);
+    put_bits(words_, lsb_ + 787, 1, has_imm);
+    put_bits(words_, lsb_ + 723, 64, raddr);
+    put_bits(words_, lsb_ + 691, 32, rkey);
+    put_bits(words_, lsb_ + 627, 64, swap_add);
+    put_bits(words_, lsb_ + 563, 64, compare);
+    put_bits(words_, lsb_ + 531, 32, qkey);
+    put_bits(words_, lsb_ + 499, 32, imm);
+    put_bits(words_, lsb_ + 486, 13, payload_len);
+    put_bits(words_, lsb_ + 485, 1, inl);
+    put_bits(words_, lsb_ + 469, 16, ip_id);
+    put_bits(words_, lsb_ + 468, 1, mig_req);
+    put_bits(words_, lsb_ + 465, 3, prio);
+    put_bits(words_, lsb_ + 462, 3, port);
+    put_bits(words_, lsb_ + 438, 24, dest_qpn);
+    put_bits(words_, lsb_ + 422, 16, pkey);
+    put_bits(words_, lsb_ + 406, 16, udp_sport);
+    put_bits(words_, lsb_ + 398, 8, tos);
+    put_bits(words_, lsb_ + 390, 8, ttl);
+    put_bits(words_, lsb_ + 370, 20, flow_label);
+    put_bits(words_, lsb_ + 369, 1, ipv6);
+    put_bits(words_, lsb_ + 368, 1, vlan_en);
+    put_bits(words_, lsb_ + 352, 16, vlan_tci);
+    put_bits(words_, lsb_ + 304, 48, smac);
+    put_bits(words_, lsb_ + 256, 48, dmac);
+    put_bits(words_, lsb_ + 128, 128, sgid);
+    put_bits(words_, lsb_ + 0, 128, dgid);
   }
   static pkt_desc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     pkt_desc_t r_;
-    r_.op = op_t::unpack_at(words_, lsb_ + 481);
-    get_bits(words_, lsb_ + 473, 8, r_.err);
-    get_bits(words_, lsb_ + 472, 1, r_.signaled);
-    get_bits(words_, lsb_ + 464, 8, r_.wqe_opcode);
-    get_bits(words_, lsb_ + 440, 24, r_.cqn);
-    get_bits(words_, lsb_ + 408, 32, r_.msg_len);
-    get_bits(words_, lsb_ + 400, 8, r_.bth_opcode);
-    get_bits(words_, lsb_ + 399, 1, r_.solicited);
-    get_bits(words_, lsb_ + 398, 1, r_.ack_req);
-    get_bits(words_, lsb_ + 397, 1, r_.has_reth);
-    get_bits(words_, lsb_ + 396, 1, r_.has_imm);
-    get_bits(words_, lsb_ + 332, 64, r_.raddr);
-    get_bits(words_, lsb_ + 300, 32, r_.rkey);
-    get_bits(words_, lsb_ + 268, 32, r_.imm);
-    get_bits(words_, lsb_ + 255, 13, r_.payload_len);
-    get_bits(words_, lsb_ + 239, 16, r_.ip_id);
-    get_bits(words_, lsb_ + 238, 1, r_.mig_req);
-    get_bits(words_, lsb_ + 235, 3, r_.prio);
-    get_bits(words_, lsb_ + 232, 3, r_.port);
-    get_bits(words_, lsb_ + 208, 24, r_.dest_qpn);
-    get_bits(words_, lsb_ + 192, 16, r_.pkey);
-    get_bits(words_, lsb_ + 176, 16, r_.udp_sport);
-    get_bits(words_, lsb_ + 168, 8, r_.tos);
-    get_bits(words_, lsb_ + 160, 8, r_.ttl);
-    get_bits(words_, lsb_ + 112, 48, r_.smac);
-    get_bits(words_, lsb_ + 64, 48, r_.dmac);
-    get_bits(words_, lsb_ + 32, 32, r_.sip);
-    get_bits(words_, lsb_ + 0, 32, r_.dip);
+    r_.op = op_t::unpack_at(words_, lsb_ + 874);
+    get_bits(words_, lsb_ + 866, 8, r_.err);
+    get_bits(words_, lsb_ + 865, 1, r_.signaled);
+    get_bits(words_, lsb_ + 857, 8, r_.wqe_opcode);
+    get_bits(words_, lsb_ + 833, 24, r_.cqn);
+    get_bits(words_, lsb_ + 801, 32, r_.msg_len);
+    get_bits(words_, lsb_ + 793, 8, r_.bth_opcode);
+    get_bits(words_, lsb_ + 792, 1, r_.solicited);
+    get_bits(words_, lsb_ + 791, 1, r_.ack_req);
+    get_bits(words_, lsb_ + 790, 1, r_.has_deth);
+    get_bits(words_, lsb_ + 789, 1, r_.has_reth);
+    get_bits(words_, lsb_ + 788, 1, r_.has_atomic);
+    get_bits(words_, lsb_ + 787, 1, r_.has_imm);
+    get_bits(words_, lsb_ + 723, 64, r_.raddr);
+    get_bits(words_, lsb_ + 691, 32, r_.rkey);
+    get_bits(words_, lsb_ + 627, 64, r_.swap_add);
+    get_bits(words_, lsb_ + 563, 64, r_.compare);
+    get_bits(words_, lsb_ + 531, 32, r_.qkey);
+    get_bits(words_, lsb_ + 499, 32, r_.imm);
+    get_bits(words_, lsb_ + 486, 13, r_.payload_len);
+    get_bits(words_, lsb_ + 485, 1, r_.inl);
+    get_bits(words_, lsb_ + 469, 16, r_.ip_id);
+    get_bits(words_, lsb_ + 468, 1, r_.mig_req);
+    get_bits(words_, lsb_ + 465, 3, r_.prio);
+    get_bits(words_, lsb_ + 462, 3, r_.port);
+    get_bits(words_, lsb_ + 438, 24, r_.dest_qpn);
+    get_bits(words_, lsb_ + 422, 16, r_.pkey);
+    get_bits(words_, lsb_ + 406, 16, r_.udp_sport);
+    get_bits(words_, lsb_ + 398, 8, r_.tos);
+    get_bits(words_, lsb_ + 390, 8, r_.ttl);
+    get_bits(words_, lsb_ + 370, 20, r_.flow_label);
+    get_bits(words_, lsb_ + 369, 1, r_.ipv6);
+    get_bits(words_, lsb_ + 368, 1, r_.vlan_en);
+    get_bits(words_, lsb_ + 352, 16, r_.vlan_tci);
+    get_bits(words_, lsb_ + 304, 48, r_.smac);
+    get_bits(words_, lsb_ + 256, 48, r_.dmac);
+    get_bits(words_, lsb_ + 128, 128, r_.sgid);
+    get_bits(words_, lsb_ + 0, 128, r_.dgid);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::turn_end_t
+struct turn_end_t {
+  static constexpr unsigned kWidth = 85;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint16_t qpn{};
+  bool more{};
+  uint16_t bytes{};
+  uint8_t prio{};
+  uint8_t weight{};
+  bool rate_en{};
+  uint32_t rate_gap{};
+  uint16_t rate_burst{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 75, 10, qpn);
+    put_bits(words_, lsb_ + 74, 1, more);
+    put_bits(words_, lsb_ + 60, 14, bytes);
+    put_bits(words_, lsb_ + 57, 3, prio);
+    put_bits(words_, lsb_ + 49, 8, weight);
+    put_bits(words_, lsb_ + 48, 1, rate_en);
+    put_bits(words_, lsb_ + 16, 32, rate_gap);
+    put_bits(words_, lsb_ + 0, 16, rate_burst);
+  }
+  static turn_end_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    turn_end_t r_;
+    get_bits(words_, lsb_ + 75, 10, r_.qpn);
+    get_bits(words_, lsb_ + 74, 1, r_.more);
+    get_bits(words_, lsb_ + 60, 14, r_.bytes);
+    get_bits(words_, lsb_ + 57, 3, r_.prio);
+    get_bits(words_, lsb_ + 49, 8, r_.weight);
+    get_bits(words_, lsb_ + 48, 1, r_.rate_en);
+    get_bits(words_, lsb_ + 16, 32, r_.rate_gap);
+    get_bits(words_, lsb_ + 0, 16, r_.rate_burst);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::sched_cfg_t
+struct sched_cfg_t {
+  static constexpr unsigned kWidth = 72;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint8_t strict{};
+  uint64_t weights{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 64, 8, strict);
+    put_bits(words_, lsb_ + 0, 64, weights);
+  }
+  static sched_cfg_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    sched_cfg_t r_;
+    get_bits(words_, lsb_ + 64, 8, r_.strict);
+    get_bits(words_, lsb_ + 0, 64, r_.weights);
     return r_;
   }
   Words pack() const {
@@ -936,20 +1115,23 @@ struct pkt_desc_t {
 
 /// rnic_pkg::rd_req_t
 struct rd_req_t {
-  static constexpr unsigned kWidth = 128;
+  static constexpr unsigned kWidth = 129;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint64_t addr{};
   uint16_t len{};
+  bool more{};
   op_t op{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 64, 64, addr);
-    put_bits(words_, lsb_ + 51, 13, len);
+    put_bits(words_, lsb_ + 65, 64, addr);
+    put_bits(words_, lsb_ + 52, 13, len);
+    put_bits(words_, lsb_ + 51, 1, more);
     op.pack_at(words_, lsb_ + 0);
   }
   static rd_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     rd_req_t r_;
-    get_bits(words_, lsb_ + 64, 64, r_.addr);
-    get_bits(words_, lsb_ + 51, 13, r_.len);
+    get_bits(words_, lsb_ + 65, 64, r_.addr);
+    get_bits(words_, lsb_ + 52, 13, r_.len);
+    get_bits(words_, lsb_ + 51, 1, r_.more);
     r_.op = op_t::unpack_at(words_, lsb_ + 0);
     return r_;
   }
@@ -962,21 +1144,24 @@ struct rd_req_t {
 
 /// rnic_pkg::payload_t
 struct payload_t {
-  static constexpr unsigned kWidth = 523;
+  static constexpr unsigned kWidth = 524;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool last{};
+  bool more{};
   uint8_t bytes{};
   uint8_t status{};
   std::array<uint32_t, 16> data{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 522, 1, last);
+    put_bits(words_, lsb_ + 523, 1, last);
+    put_bits(words_, lsb_ + 522, 1, more);
     put_bits(words_, lsb_ + 515, 7, bytes);
     put_bits(words_, lsb_ + 512, 3, status);
     put_bits(words_, lsb_ + 0, 512, data);
   }
   static payload_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     payload_t r_;
-    get_bits(words_, lsb_ + 522, 1, r_.last);
+    get_bits(words_, lsb_ + 523, 1, r_.last);
+    get_bits(words_, lsb_ + 522, 1, r_.more);
     get_bits(words_, lsb_ + 515, 7, r_.bytes);
     get_bits(words_, lsb_ + 512, 3, r_.status);
     get_bits(words_, lsb_ + 0, 512, r_.data);

@@ -52,8 +52,17 @@ struct ScenarioOp {
   unsigned batch = 1;  ///< work requests posted with one doorbell
   double at_ns = 0;    ///< not before
   bool signaled = true;
-  uint32_t imm = 0;
-  std::optional<uint32_t> lkey;  ///< another one than the region's: a fault
+  bool solicited = false;
+  bool send_inline = false;
+  uint32_t imm = 0;                    ///< send_inv: the rkey to invalidate
+  uint64_t compare_add = 0, swap = 0;  ///< atomics
+  struct Segment {
+    uint64_t offset = 0;  ///< in the region
+    uint64_t size = 0;
+  };
+  std::vector<Segment> segments;  ///< instead of offset and size
+  host::AddressHandle ah;         ///< of a UD queue pair
+  std::optional<uint32_t> lkey;   ///< another one than the region's: a fault
   uint32_t rkey = 0x1234;
   uint64_t remote_addr = 0x10000000;
   pcie::Initiator initiator = pcie::Initiator::kCpu;
@@ -64,6 +73,7 @@ enum class FaultKind : uint8_t {
   kRawWqe,    ///< a WQE's bytes written into a ring as they are, and rung
   kMmio,      ///< a 4 B write to any offset of a BAR
   kQpError,   ///< the queue pair is moved to the error state
+  kPause,     ///< a PFC frame pauses a priority of port 0
 };
 
 struct ScenarioFault {
@@ -77,6 +87,8 @@ struct ScenarioFault {
   unsigned bar = 0;
   uint64_t offset = 0;
   std::vector<uint8_t> bytes;
+  unsigned prio = 3;
+  double for_ns = 0;
   double at_ns = 0;
   pcie::Initiator initiator = pcie::Initiator::kCpu;
 };
