@@ -177,7 +177,8 @@ TEST(StagesTest, BlocksLieInTheirStages) {
   for (const auto& b : rtl::kExtraLatency) {
     const ExtraCycles one = extra_cycles({{std::string(b.block), 1}});
     const std::set<std::string> passed_by{"qp_lists", "rate_limiter", "deadline_tree", "tx_egress"};
-    EXPECT_EQ(one.wqe_fetch + one.dma_read + one.packetize + one.cqe_write > 0, passed_by.count(std::string(b.block)) == 0)
+    EXPECT_EQ(one.wqe_fetch + one.dma_read + one.packetize + one.cqe_write > 0,
+              passed_by.count(std::string(b.block)) == 0)
         << b.block;
   }
   EXPECT_THROW(extra_cycles({{"tx_packetiser", 1}}), SimError);

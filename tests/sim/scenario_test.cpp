@@ -303,7 +303,7 @@ TEST(ScenarioTest, ProfileBesideTheScenario) {
 
 // The examples can be read.
 TEST(ScenarioTest, Examples) {
-  for (const char* name : {"two_queues", "faults", "failing_check", "tx_formats"}) {
+  for (const char* name : {"two_queues", "faults", "failing_check", "tx_formats", "sharing"}) {
     const Scenario s = load_scenario(std::string(RNICSIM_TEST_DATA "/../sim/scenarios/") + name + ".toml");
     EXPECT_FALSE(s.checks.empty()) << name;
     EXPECT_FALSE(s.title.empty()) << name;

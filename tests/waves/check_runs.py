@@ -58,6 +58,7 @@ SCENARIOS = [
     ("sim/scenarios/failing_check.toml", ""),
     ("sim/scenarios/two_queues.toml", ""),
     ("sim/scenarios/tx_formats.toml", ""),
+    ("sim/scenarios/sharing.toml", ""),
     ("tests/wave/runs/mixture.toml", ""),
     ("tests/wave/runs/mixture.toml", "--set mac.rate=100 --set mac.tx_buffer=9280 --seed 2"),
     ("tests/wave/runs/mixture.toml",
