@@ -192,7 +192,11 @@ inline constexpr Field kFlowLabel{"flow_label", 448, 20, Access::kReadWrite, 0x0
 inline constexpr Field kQkey{"qkey", 480, 32, Access::kReadWrite, 0x0, "Q_Key (datagrams)."};
 inline constexpr Field kSgid{"sgid", 512, 128, Access::kReadWrite, 0x0, "Source GID, wire order."};
 inline constexpr Field kDgid{"dgid", 640, 128, Access::kReadWrite, 0x0, "Destination GID, wire order."};
-inline constexpr Field kFields[] = {kState, kTransport, kMtu, kSqWhere, kLogSqSize, kPort, kPrio, kIpv6, kVlanEn, kIpIdFixed, kMigReq, kCqn, kPd, kDestQpn, kSqPsn, kSqCi, kSqBase, kSmac, kVlanTci, kDmac, kUdpSport, kPkey, kIpId, kTos, kTtl, kFlowLabel, kQkey, kSgid, kDgid};
+inline constexpr Field kRateGap{"rate_gap", 800, 32, Access::kReadWrite, 0x0, "Rate limiter: time a byte of a frame takes, in 2^-16 ns."};
+inline constexpr Field kWeight{"weight", 832, 8, Access::kReadWrite, 0x0, "Share among the QPs of its priority; 0 counts as 1."};
+inline constexpr Field kRateEn{"rate_en", 840, 1, Access::kReadWrite, 0x0, "Rate limiter on."};
+inline constexpr Field kRateBurst{"rate_burst", 848, 16, Access::kReadWrite, 0x0, "Rate limiter: units of 256 B that may leave at once behind an idle time."};
+inline constexpr Field kFields[] = {kState, kTransport, kMtu, kSqWhere, kLogSqSize, kPort, kPrio, kIpv6, kVlanEn, kIpIdFixed, kMigReq, kCqn, kPd, kDestQpn, kSqPsn, kSqCi, kSqBase, kSmac, kVlanTci, kDmac, kUdpSport, kPkey, kIpId, kTos, kTtl, kFlowLabel, kQkey, kSgid, kDgid, kRateGap, kWeight, kRateEn, kRateBurst};
 }
 
 namespace cqc {
@@ -698,7 +702,7 @@ inline constexpr Register kRegisters[] = {
     {"page.cq_ci", "CQ consumer index. CQEs before this index have been consumed. The page number names the CQ.", 0, false, 32, 0x10, {1024, 1}, {0x100, 0x0}, bar0::page_cq_ci::kFields, 1},
     {"page.cq_arm", "CQ arm. Asks for one event when the CQ gets a CQE beyond this index. The page number names the CQ.", 0, false, 32, 0x18, {1024, 1}, {0x100, 0x0}, bar0::page_cq_arm::kFields, 2},
     {"page.bf", "BlueFlame buffer. A WQE of up to 128 B pushed in pieces of 64 B. Only whole, 64 B aligned writes of 64 B with all byte enables are taken.", 0, false, 512, 0x80, {1024, 2}, {0x100, 0x40}, bar0::page_bf::kFields, 1},
-    {"qpc", "QP context. Everything the NIC needs to send on a queue pair. Takes effect with CMD QpModify; see the ownership rule in docs/models/bar_decoder.md.", 1, false, 1024, 0x0, {1024, 1}, {0x80, 0x0}, bar1::qpc::kFields, 29},
+    {"qpc", "QP context. Everything the NIC needs to send on a queue pair. Takes effect with CMD QpModify; see the ownership rule in docs/models/bar_decoder.md.", 1, false, 1024, 0x0, {1024, 1}, {0x80, 0x0}, bar1::qpc::kFields, 33},
     {"cqc", "CQ context. A completion queue. Takes effect with CMD CqModify.", 1, false, 512, 0x40000, {1024, 1}, {0x40, 0x0}, bar1::cqc::kFields, 4},
     {"mpt", "Memory protection entry. A memory region. Index = key >> 8; the key's low byte must equal variant. Takes effect with CMD MkeyModify.", 1, false, 512, 0x400000, {65536, 1}, {0x40, 0x0}, bar1::mpt::kFields, 10},
     {"cmd", "Command. A write of 4 B with all byte enables issues a command. Unknown operations and an index out of range are refused and counted in mmio_unsupported.", 1, false, 32, 0xf00000, {1, 1}, {0x0, 0x0}, bar1::cmd::kFields, 2},
