@@ -121,5 +121,29 @@ TEST_F(CauseTest, LinkBusy) {
   EXPECT_GT(nic().tlp_tx_wait, 100u);
 }
 
+// Messages without payload come faster than a slow MAC takes their frames: descriptions fill their queue, and wait.
+TEST_F(CauseTest, DescriptionsWait) {
+  constexpr unsigned kQps = 32, kEach = 64;
+  make({"mac.rate=100", "mac.tx_buffer=9280"});
+  std::map<uint32_t, uint32_t> next;
+  const auto end = run([&] {
+    auto* cq = ctx().create_cq(12);
+    std::vector<host::Qp*> qps;
+    for (unsigned i = 0; i < kQps; ++i) {
+      qps.push_back(ctx().create_qp(cq, {}));
+      ctx().modify_qp_rts(qps.back(), {});
+      next[qps.back()->qpn] = 0;
+      ctx().queue_send(qps.back(), std::vector<SendWr>(kEach));
+    }
+    for (auto* qp : qps) ctx().ring_doorbell(qp->qpn, qp->pi);
+    for (const auto& wc : complete(cq, kQps * kEach)) EXPECT_EQ(wc.status, host::WcStatus::kSuccess);
+  });
+  EXPECT_EQ(end, RunEnd::kDone) << to_string(end);
+  expect_no_refusals(system());
+  for (const auto& f : recorder.frames) EXPECT_EQ(f.op.psn, next[f.op.qpn]++) << "QP " << f.op.qpn;
+  for (const auto& [qpn, count] : next) EXPECT_EQ(count, kEach) << "QP " << qpn;
+  EXPECT_GT(nic().mac_wait, 1000u);
+}
+
 }  // namespace
 }  // namespace rnic::test
