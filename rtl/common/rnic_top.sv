@@ -9,8 +9,8 @@
 // The clock may be stopped while idle_o is high: no edge would change anything then. Time comes in by ports (now_i in ns
 // for time stamps; cycle_i for the waveform only), and the next timer deadline goes out.
 //
-// Ports for what the receive path and congestion control need are laid out and tied off: mac_rx,
-// place. They cost nothing and are described in docs/blocks/rnic_top.md.
+// Ports for what the receive path needs are laid out and tied off: mac_rx, place_ooo_i. They cost nothing and are
+// described in docs/blocks/rnic_top.md.
 module rnic_top #(
   parameter int unsigned NumPorts = 1,
   parameter int unsigned QpcEntries = 256,
@@ -502,8 +502,8 @@ module rnic_top #(
   assign probe_o = probe;
   assign stat_o = stat;
 
-  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_prefetch && idle_seg && idle_qpc && idle_cqc && idle_mpt && idle_dm &&
-                  idle_dma && idle_gen && idle_gather && idle_pkt && idle_cqe && !descq_valid && !inlq_valid &&
+  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_prefetch && idle_seg && idle_qpc && idle_cqc &&
+                  idle_mpt && idle_dm && idle_dma && idle_gen && idle_gather && idle_pkt && idle_cqe && !descq_valid && !inlq_valid &&
                   !evt_valid_o;
 
 endmodule
