@@ -38,7 +38,8 @@ target_compile_options(rnic_verilated PRIVATE -O3 -w)
 # Packages first, then every module: Verilator takes what the top needs.
 set(RNICSIM_RTL_PACKAGES
   ${PROJECT_SOURCE_DIR}/rtl/pkg/pcie_pkg.sv ${PROJECT_SOURCE_DIR}/rtl/pkg/roce_pkg.sv
-  ${PROJECT_SOURCE_DIR}/rtl/pkg/rnic_pkg.sv ${PROJECT_SOURCE_DIR}/rtl/pkg/crc_pkg.sv)
+  ${PROJECT_SOURCE_DIR}/rtl/pkg/rnic_pkg.sv ${PROJECT_SOURCE_DIR}/rtl/pkg/crc_pkg.sv
+  ${PROJECT_SOURCE_DIR}/rtl/pkg/arp_pkg.sv)
 file(GLOB RNICSIM_RTL_MODULES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/rtl/tx/*.sv ${PROJECT_SOURCE_DIR}/rtl/rx/*.sv ${PROJECT_SOURCE_DIR}/rtl/pcie/*.sv
   ${PROJECT_SOURCE_DIR}/rtl/host/*.sv ${PROJECT_SOURCE_DIR}/rtl/collective/*.sv ${PROJECT_SOURCE_DIR}/rtl/common/*.sv)

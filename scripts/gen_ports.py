@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes include/rnic/rtl/ports.h: a C++ struct for every packed struct of rtl/pkg/rnic_pkg.sv and pcie_pkg.sv.
+"""Writes include/rnic/rtl/ports.h: a C++ struct for every packed struct of the packages in rtl/pkg.
 
 Verilator hands struct ports to C++ as flat words. The C++ structs carry the same field names and pack to and unpack
 from those words, so that no bit position is ever written twice. `--check` writes nothing and fails when the file on
@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGES = ["rtl/pkg/pcie_pkg.sv", "rtl/pkg/roce_pkg.sv", "rtl/pkg/rnic_pkg.sv"]
+PACKAGES = ["rtl/pkg/pcie_pkg.sv", "rtl/pkg/roce_pkg.sv", "rtl/pkg/rnic_pkg.sv", "rtl/pkg/arp_pkg.sv"]
 OUT = ROOT / "include/rnic/rtl/ports.h"
 
 

@@ -1583,4 +1583,307 @@ struct event_t {
   }
 };
 
+namespace arp_pkg {
+inline constexpr uint64_t NumGroups = 0x40;
+inline constexpr uint64_t GroupW = 0x6;
+inline constexpr uint64_t NumSlots = 0x400;
+inline constexpr uint64_t SlotW = 0xa;
+inline constexpr uint64_t NumRows = 0x1000;
+inline constexpr uint64_t RowW = 0xc;
+inline constexpr uint64_t MaxRanks = 0x40;
+inline constexpr uint64_t AluLatency = 0x4;
+inline constexpr uint64_t TypeFp16 = 0x0;
+inline constexpr uint64_t TypeBf16 = 0x1;
+inline constexpr uint64_t TypeFp32 = 0x2;
+inline constexpr uint64_t TypeInt32 = 0x3;
+inline constexpr uint64_t TypeInt64 = 0x4;
+inline constexpr uint64_t TypeFp16Acc32 = 0x5;
+inline constexpr uint64_t TypeBf16Acc32 = 0x6;
+inline constexpr uint64_t OpSum = 0x0;
+inline constexpr uint64_t OpMin = 0x1;
+inline constexpr uint64_t OpMax = 0x2;
+inline constexpr uint64_t ArpWritten = 0x0;
+inline constexpr uint64_t ArpParity = 0x1;
+inline constexpr uint64_t ArpDuplicate = 0x2;
+inline constexpr uint64_t ArpLate = 0x3;
+inline constexpr uint64_t ArpNoSlot = 0x4;
+inline constexpr uint64_t ArpBadGroup = 0x5;
+inline constexpr uint64_t ArpBadType = 0x6;
+inline constexpr uint64_t ArpBadOffset = 0x7;
+inline constexpr uint64_t ArpBadLength = 0x8;
+inline constexpr uint64_t ArpBadRank = 0x9;
+inline constexpr uint64_t ArpDamaged = 0xa;
+inline constexpr uint64_t ArpBadAck = 0xb;
+inline constexpr uint64_t ArpBadContext = 0xc;
+inline constexpr uint64_t SlotFree = 0x0;
+inline constexpr uint64_t SlotOpen = 0x1;
+inline constexpr uint64_t SlotFull = 0x2;
+inline constexpr uint64_t SlotDrain = 0x3;
+inline constexpr uint64_t SlotDone = 0x4;
+}  // namespace arp_pkg
+
+/// arp_pkg::areth_t
+struct areth_t {
+  static constexpr unsigned kWidth = 120;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint16_t group{};
+  uint16_t step{};
+  uint16_t chunk{};
+  uint8_t rank{};
+  uint32_t offset{};
+  uint8_t dtype{};
+  uint8_t op{};
+  uint16_t len{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 104, 16, group);
+    put_bits(words_, lsb_ + 88, 16, step);
+    put_bits(words_, lsb_ + 72, 16, chunk);
+    put_bits(words_, lsb_ + 64, 8, rank);
+    put_bits(words_, lsb_ + 32, 32, offset);
+    put_bits(words_, lsb_ + 24, 8, dtype);
+    put_bits(words_, lsb_ + 16, 8, op);
+    put_bits(words_, lsb_ + 0, 16, len);
+  }
+  static areth_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    areth_t r_;
+    get_bits(words_, lsb_ + 104, 16, r_.group);
+    get_bits(words_, lsb_ + 88, 16, r_.step);
+    get_bits(words_, lsb_ + 72, 16, r_.chunk);
+    get_bits(words_, lsb_ + 64, 8, r_.rank);
+    get_bits(words_, lsb_ + 32, 32, r_.offset);
+    get_bits(words_, lsb_ + 24, 8, r_.dtype);
+    get_bits(words_, lsb_ + 16, 8, r_.op);
+    get_bits(words_, lsb_ + 0, 16, r_.len);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// arp_pkg::arp_beat_t
+struct arp_beat_t {
+  static constexpr unsigned kWidth = 642;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  bool sop{};
+  bool eop{};
+  bool bad{};
+  uint8_t bytes{};
+  areth_t hdr{};
+  std::array<uint32_t, 16> data{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 641, 1, sop);
+    put_bits(words_, lsb_ + 640, 1, eop);
+    put_bits(words_, lsb_ + 639, 1, bad);
+    put_bits(words_, lsb_ + 632, 7, bytes);
+    hdr.pack_at(words_, lsb_ + 512);
+    put_bits(words_, lsb_ + 0, 512, data);
+  }
+  static arp_beat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    arp_beat_t r_;
+    get_bits(words_, lsb_ + 641, 1, r_.sop);
+    get_bits(words_, lsb_ + 640, 1, r_.eop);
+    get_bits(words_, lsb_ + 639, 1, r_.bad);
+    get_bits(words_, lsb_ + 632, 7, r_.bytes);
+    r_.hdr = areth_t::unpack_at(words_, lsb_ + 512);
+    get_bits(words_, lsb_ + 0, 512, r_.data);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// arp_pkg::arp_ack_t
+struct arp_ack_t {
+  static constexpr unsigned kWidth = 80;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint16_t group{};
+  uint16_t step{};
+  uint16_t chunk{};
+  uint32_t offset{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 64, 16, group);
+    put_bits(words_, lsb_ + 48, 16, step);
+    put_bits(words_, lsb_ + 32, 16, chunk);
+    put_bits(words_, lsb_ + 0, 32, offset);
+  }
+  static arp_ack_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    arp_ack_t r_;
+    get_bits(words_, lsb_ + 64, 16, r_.group);
+    get_bits(words_, lsb_ + 48, 16, r_.step);
+    get_bits(words_, lsb_ + 32, 16, r_.chunk);
+    get_bits(words_, lsb_ + 0, 32, r_.offset);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// arp_pkg::arp_group_t
+struct arp_group_t {
+  static constexpr unsigned kWidth = 214;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  bool valid{};
+  uint8_t dtype{};
+  uint8_t op{};
+  bool wide_out{};
+  uint8_t log_frag{};
+  uint8_t log_chunk{};
+  uint8_t log_slots{};
+  uint16_t slot_base{};
+  uint16_t row_base{};
+  uint64_t members{};
+  uint32_t length{};
+  uint64_t dst{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 213, 1, valid);
+    put_bits(words_, lsb_ + 205, 8, dtype);
+    put_bits(words_, lsb_ + 197, 8, op);
+    put_bits(words_, lsb_ + 196, 1, wide_out);
+    put_bits(words_, lsb_ + 192, 4, log_frag);
+    put_bits(words_, lsb_ + 186, 6, log_chunk);
+    put_bits(words_, lsb_ + 182, 4, log_slots);
+    put_bits(words_, lsb_ + 172, 10, slot_base);
+    put_bits(words_, lsb_ + 160, 12, row_base);
+    put_bits(words_, lsb_ + 96, 64, members);
+    put_bits(words_, lsb_ + 64, 32, length);
+    put_bits(words_, lsb_ + 0, 64, dst);
+  }
+  static arp_group_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    arp_group_t r_;
+    get_bits(words_, lsb_ + 213, 1, r_.valid);
+    get_bits(words_, lsb_ + 205, 8, r_.dtype);
+    get_bits(words_, lsb_ + 197, 8, r_.op);
+    get_bits(words_, lsb_ + 196, 1, r_.wide_out);
+    get_bits(words_, lsb_ + 192, 4, r_.log_frag);
+    get_bits(words_, lsb_ + 186, 6, r_.log_chunk);
+    get_bits(words_, lsb_ + 182, 4, r_.log_slots);
+    get_bits(words_, lsb_ + 172, 10, r_.slot_base);
+    get_bits(words_, lsb_ + 160, 12, r_.row_base);
+    get_bits(words_, lsb_ + 96, 64, r_.members);
+    get_bits(words_, lsb_ + 64, 32, r_.length);
+    get_bits(words_, lsb_ + 0, 64, r_.dst);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// arp_pkg::arp_evt_t
+struct arp_evt_t {
+  static constexpr unsigned kWidth = 124;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint8_t kind{};
+  areth_t hdr{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 120, 4, kind);
+    hdr.pack_at(words_, lsb_ + 0);
+  }
+  static arp_evt_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    arp_evt_t r_;
+    get_bits(words_, lsb_ + 120, 4, r_.kind);
+    r_.hdr = areth_t::unpack_at(words_, lsb_ + 0);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// arp_pkg::arp_stat_t
+struct arp_stat_t {
+  static constexpr unsigned kWidth = 22;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  bool frag{};
+  bool beat{};
+  bool first{};
+  bool full{};
+  bool written{};
+  bool acked{};
+  bool parity{};
+  bool duplicate{};
+  bool late{};
+  bool no_slot{};
+  bool bad_group{};
+  bool bad_type{};
+  bool bad_offset{};
+  bool bad_length{};
+  bool bad_rank{};
+  bool damaged{};
+  bool bad_ack{};
+  bool bad_context{};
+  bool evt_lost{};
+  bool stall_hazard{};
+  bool stall_read{};
+  bool stall_drain{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 21, 1, frag);
+    put_bits(words_, lsb_ + 20, 1, beat);
+    put_bits(words_, lsb_ + 19, 1, first);
+    put_bits(words_, lsb_ + 18, 1, full);
+    put_bits(words_, lsb_ + 17, 1, written);
+    put_bits(words_, lsb_ + 16, 1, acked);
+    put_bits(words_, lsb_ + 15, 1, parity);
+    put_bits(words_, lsb_ + 14, 1, duplicate);
+    put_bits(words_, lsb_ + 13, 1, late);
+    put_bits(words_, lsb_ + 12, 1, no_slot);
+    put_bits(words_, lsb_ + 11, 1, bad_group);
+    put_bits(words_, lsb_ + 10, 1, bad_type);
+    put_bits(words_, lsb_ + 9, 1, bad_offset);
+    put_bits(words_, lsb_ + 8, 1, bad_length);
+    put_bits(words_, lsb_ + 7, 1, bad_rank);
+    put_bits(words_, lsb_ + 6, 1, damaged);
+    put_bits(words_, lsb_ + 5, 1, bad_ack);
+    put_bits(words_, lsb_ + 4, 1, bad_context);
+    put_bits(words_, lsb_ + 3, 1, evt_lost);
+    put_bits(words_, lsb_ + 2, 1, stall_hazard);
+    put_bits(words_, lsb_ + 1, 1, stall_read);
+    put_bits(words_, lsb_ + 0, 1, stall_drain);
+  }
+  static arp_stat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    arp_stat_t r_;
+    get_bits(words_, lsb_ + 21, 1, r_.frag);
+    get_bits(words_, lsb_ + 20, 1, r_.beat);
+    get_bits(words_, lsb_ + 19, 1, r_.first);
+    get_bits(words_, lsb_ + 18, 1, r_.full);
+    get_bits(words_, lsb_ + 17, 1, r_.written);
+    get_bits(words_, lsb_ + 16, 1, r_.acked);
+    get_bits(words_, lsb_ + 15, 1, r_.parity);
+    get_bits(words_, lsb_ + 14, 1, r_.duplicate);
+    get_bits(words_, lsb_ + 13, 1, r_.late);
+    get_bits(words_, lsb_ + 12, 1, r_.no_slot);
+    get_bits(words_, lsb_ + 11, 1, r_.bad_group);
+    get_bits(words_, lsb_ + 10, 1, r_.bad_type);
+    get_bits(words_, lsb_ + 9, 1, r_.bad_offset);
+    get_bits(words_, lsb_ + 8, 1, r_.bad_length);
+    get_bits(words_, lsb_ + 7, 1, r_.bad_rank);
+    get_bits(words_, lsb_ + 6, 1, r_.damaged);
+    get_bits(words_, lsb_ + 5, 1, r_.bad_ack);
+    get_bits(words_, lsb_ + 4, 1, r_.bad_context);
+    get_bits(words_, lsb_ + 3, 1, r_.evt_lost);
+    get_bits(words_, lsb_ + 2, 1, r_.stall_hazard);
+    get_bits(words_, lsb_ + 1, 1, r_.stall_read);
+    get_bits(words_, lsb_ + 0, 1, r_.stall_drain);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
 }  // namespace rnic::rtl
