@@ -30,6 +30,8 @@ RDL = ROOT / "rtl/regs"
 BAR_SIZES = [256 << 10, 256 << 20, 4 << 20]
 CONTEXTS = {"qpc": "qpc_t", "cqc": "cqc_t", "mpt": "mpt_t"}
 BASES = {"qpc": "QpcBase", "cqc": "CqcBase", "mpt": "MptBase", "free": "DmFreeBase"}
+# Source of a counter -> the pulses that it counts
+PULSES = {"pulse": "stat_t", "arp": "arp_stat_t"}
 # SystemRDL enumeration -> prefix of the constants in rnic_pkg.sv, and members that exist only here
 ENUMS = {
     "qp_state_e": ("QpSt", set()),
@@ -163,14 +165,15 @@ def compare(consts, structs, registers):
         for name in sorted((rdl.keys() | sv.keys()) - extra):
             if rdl.get(name) != sv.get(name):
                 bad.append(f"{prefix}{name}: {sv.get(name)} in rnic_pkg.sv, {rdl.get(name)} in the RDL's {enum}")
-    counted = [r.source[6:] for r in registers if r.source and r.source.startswith("pulse:")]
-    pulses = [n for n, _, _ in structs["stat_t"]]
-    for p in sorted(set(counted) | set(pulses)):
-        if counted.count(p) != pulses.count(p):
-            bad.append(f"stat_t.{p}: {pulses.count(p)} times in rnic_pkg.sv, counted by {counted.count(p)} registers")
+    for kind, struct in PULSES.items():
+        counted = [r.source.partition(":")[2] for r in registers if r.source and r.source.startswith(kind + ":")]
+        pulses = [n for n, _, _ in structs[struct]]
+        for p in sorted(set(counted) | set(pulses)):
+            if counted.count(p) != pulses.count(p):
+                bad.append(f"{struct}.{p}: {pulses.count(p)} times in rtl/pkg, counted by {counted.count(p)} registers")
     for r in registers:
-        if r.source and not re.match(r"pulse:\w+$|model$|mac$|later$", r.source):
-            bad.append(f"{r.path}: counter_source '{r.source}' is none of pulse:<name>, model, mac, later")
+        if r.source and not re.match(r"(pulse|arp):\w+$|model$|mac$|later$", r.source):
+            bad.append(f"{r.path}: counter_source '{r.source}' is none of pulse:<name>, arp:<name>, model, mac, later")
     return bad
 
 
@@ -235,6 +238,7 @@ struct Register {
 
 enum class CounterSource : uint8_t {
   kPulse,  ///< counts a pulse of stat_t
+  kArp,    ///< counts a pulse of the AllReduce engine's arp_stat_t
   kModel,  ///< counted by the BAR decoder
   kMac,    ///< read from the MAC
   kLater,  ///< nobody counts it yet: 0 unless somebody provides it
@@ -246,7 +250,7 @@ struct Counter {
   const char* desc;
   uint32_t offset;
   CounterSource source;
-  uint8_t pulse;         ///< kPulse: bit of stat_t
+  uint8_t pulse;         ///< kPulse, kArp: bit of stat_t or arp_stat_t
 };
 
 """.splitlines()
@@ -277,12 +281,12 @@ struct Counter {
                    f"{{{dims[0][1]}, {dims[1][1]}}}, {{0x{dims[0][2]:x}, 0x{dims[1][2]:x}}}, {fields}}},")
     out += ["};", "", "/// All counters, by offset; they lie without gaps from kCounterBase on.",
             "inline constexpr Counter kCounters[] = {"]
-    pulses = [n for n, _, _ in structs["stat_t"]]
     counters = [r for r in registers if r.source]
     for i, r in enumerate(counters):
         if r.offset != counters[0].offset + 8 * i:
             sys.exit(f"gen_regs.py: counter {r.path}: counters lie without gaps, 8 bytes each")
         kind, _, pulse = r.source.partition(":")
+        pulses = [n for n, _, _ in structs[PULSES[kind]]] if pulse else []
         bit = len(pulses) - 1 - pulses.index(pulse) if pulse in pulses else 0
         out.append(f"    {{\"{r.path}\", {quoted(r.desc)}, 0x{r.offset:x}, CounterSource::k{camel(kind)}, {bit}}},")
     out += ["};", f"inline constexpr uint32_t kCounterBase = 0x{counters[0].offset:x};",
@@ -359,12 +363,14 @@ def markdown(tops, registers, consts):
         if counters:
             out += ["### Counters", "",
                     "64 bits each, read only, cleared together by `counter_ctrl`. Read them with one read of 8 B, or high half, "
-                    "low half, high half again. Counted by: *RTL* a pulse of `stat_t`, *model* the BAR decoder, *MAC* the MAC; "
+                    "low half, high half again. Counted by: *RTL* a pulse of `stat_t`, *AllReduce* a pulse of the engine's "
+                    "`arp_stat_t` (allreduce.md; the NIC has no receiver yet, and they read as 0 in it), *model* the BAR "
+                    "decoder, *MAC* the MAC; "
                     "*later* counters have their place and name, and read as 0 until something counts them.", "",
                     "| Offset | Name | Counted by | Meaning |", "|---|---|---|---|"]
             for r in counters:
                 kind, _, pulse = r.source.partition(":")
-                by = f"RTL, `{pulse}`" if pulse else {"mac": "MAC"}.get(kind, kind)
+                by = f"{'RTL' if kind == 'pulse' else 'AllReduce'}, `{pulse}`" if pulse else {"mac": "MAC"}.get(kind, kind)
                 out.append(f"| 0x{r.offset:0{width}X} | `{r.path}` | {by} | {cell(r.desc)} |")
             out.append("")
         for r in mine:
@@ -402,6 +408,7 @@ def main():
     args = ap.parse_args()
     _, const_list, struct_list = gen_ports.parse(ROOT / "rtl/pkg/rnic_pkg.sv")
     consts, structs = dict(const_list), dict(struct_list)
+    structs["arp_stat_t"] = dict(gen_ports.parse(ROOT / "rtl/pkg/arp_pkg.sv")[2])["arp_stat_t"]
     tops, registers = read_rdl(consts)
     bad = compare(consts, structs, registers)
     if bad:

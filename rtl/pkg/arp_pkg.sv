@@ -11,7 +11,8 @@ package arp_pkg;
   localparam int unsigned NumRows = 4096;        // accumulators: rows of two banks of 512 bits, 512 KiB
   localparam int unsigned RowW = 12;
   localparam int unsigned MaxRanks = 64;         // contributors of a group
-  localparam int unsigned AluLatency = 4;        // edges from operands to result
+  localparam int unsigned AluLatency = 6;        // edges from operands to result
+  localparam int unsigned NarrowLatency = 2;     // edges from accumulator to rounded result
 
   // ---- Element types and operations ---------------------------------------------------------------------------------
   localparam logic [7:0] TypeFp16 = 8'd0;

@@ -322,31 +322,29 @@ SystemOptions Session::system_options(unsigned nodes) {
   return o;
 }
 
-Exit Session::run(System& system) {
-  system.observers().add(&activity_);
+Exit Session::run(Simulation& simulation) {
+  simulation.observers().add(&activity_);
   RunEnd end = RunEnd::kDone;
   {
     const Signals signals(on_signal);
     try {
-      end = system.run();
+      end = simulation.run();
     } catch (...) {
-      system.close();
+      simulation.close();
       throw;
     }
-    system.close();
+    simulation.close();
   }
-  unsigned assertions = 0;
-  for (unsigned n = 0; n < system.size(); ++n) assertions += system.node(n).nic->assertion_failures();
-  if (assertions != 0) {
+  if (const unsigned assertions = simulation.assertion_failures(); assertions != 0) {
     spdlog::error("{} assertion(s) of the RTL failed (messages above)", assertions);
     return kInternal;
   }
   if (g_interrupted) {
-    spdlog::warn("interrupted at {} ns; files are closed and hold what came before", ns(activity_.last_ps));
+    spdlog::warn("interrupted at {} ns; files are closed and hold what came before", ns(activity_.last_ps()));
     return kInterrupted;
   }
   if (end == RunEnd::kDone) return kGood;
-  const auto names = system.unfinished();
+  const auto names = simulation.unfinished();
   spdlog::error("not finished at {} ns: {}{}", ns(to_ps(sc_core::sc_time_stamp())), to_string(end),
                 names.empty() ? "" : fmt::format("; still running: {}", fmt::join(names, ", ")));
   return kInternal;
@@ -369,7 +367,7 @@ void Session::finish(Exit status, const nlohmann::json& result, const Outputs& o
     in.sections = out.sections;
     write_report((dir / "report.html").string(), in);
     if (trace_.mode == TraceWindow::kWhole || trace_.mode == TraceWindow::kWindow) {
-      for (unsigned n = 0; n < nodes_; ++n) write_viewer_files(wave_path(common_.out, n));
+      for (unsigned n = 0; n < nodes_; ++n) write_viewer_files(wave_path(common_.out, n), out.wave);
     }
     spdlog::info("run directory: {}", common_.out);
   }
@@ -380,7 +378,7 @@ void Session::finish(Exit status, const nlohmann::json& result, const Outputs& o
 }
 
 void Session::trace_again(Exit status) const {
-  const uint64_t to = activity_.last_ps;
+  const uint64_t to = activity_.last_ps();
   const uint64_t length = trace_.cycles * to_ps(profile_.time("clock.core_period"));
   const std::string window = fmt::format("{}:{}", ns(to > length ? to - length : 0), ns(to));
   std::vector<std::string> args(g_arguments.begin() + 1, g_arguments.end());

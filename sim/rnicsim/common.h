@@ -111,7 +111,7 @@ class Session {
   SystemOptions system_options(unsigned nodes);
   /// Runs; SIGINT and SIGTERM end it early with all waveforms closed. kGood, kInternal or kInterrupted, with the reason
   /// reported.
-  Exit run(System& system);
+  Exit run(Simulation& simulation);
 
   struct Outputs {
     std::string title;
@@ -119,16 +119,21 @@ class Session {
     std::vector<StageTable> tables;
     std::vector<std::pair<std::string, std::vector<double>>> latencies_ns;
     std::vector<std::pair<std::string, std::string>> sections;  ///< of the report: heading and HTML
+    WaveOf wave = WaveOf::kNic;
   };
   /// Writes the run directory (if asked for) and JSON on stdout (if asked for); for last:N after a failure, runs again
   /// with the window. Prints the line that runs it again when `status` is not kGood.
   void finish(Exit status, const nlohmann::json& result, const Outputs& out);
 
  private:
-  /// Time of the last event: when everything is idle, the kernel's time is already further.
+  /// Time of the last event, or where no model tells any, of the last frame or TLP: when everything is idle, the
+  /// kernel's time is already further.
   struct Activity : Observer {
-    void on_event(const Event& e) override { last_ps = std::max(last_ps, e.ps); }
-    uint64_t last_ps = 0;
+    void on_event(const Event& e) override { event_ps = std::max(event_ps, e.ps); }
+    void on_frame(const FrameRecord& f) override { packet_ps = std::max(packet_ps, f.last_ps); }
+    void on_tlp(const TlpRecord& t) override { packet_ps = std::max(packet_ps, t.ps); }
+    uint64_t last_ps() const { return event_ps != 0 ? event_ps : packet_ps; }
+    uint64_t event_ps = 0, packet_ps = 0;
   };
 
   void trace_again(Exit status) const;
@@ -173,5 +178,6 @@ void add_wavediff(CLI::App& app, int& status);
 void add_regress(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
+void add_arp(CLI::App& app, int& status);
 
 }  // namespace rnic::cli

@@ -387,8 +387,10 @@ void add_compare(CLI::App& app, int& status) {
   static Options o;
   auto* sub =
       app.add_subcommand("compare", "Two results or sweeps side by side, and the stage that made the difference");
-  sub->add_option("A", o.a, "Run directory, result.json, folder of a sweep, or sweep.csv")->required()->type_name("A");
-  sub->add_option("B", o.b, "The other one, of the same kind")->required()->type_name("B");
+  sub->add_option("A", o.a, "Run directory, result.json, folder of a sweep, or sweep.csv")
+      ->required()
+      ->type_name("RESULT");
+  sub->add_option("B", o.b, "The other one, of the same kind")->required()->type_name("RESULT");
   sub->add_option(
          "--tolerance", o.tolerance,
          "How far figures may be off, in their unit or in percent of A; may be given many times, of several that "

@@ -29,9 +29,20 @@ constexpr const char* kFooter = R"(Examples:
                                                   a table and a plot over a grid
   rnicsim compare out/before out/after            what differs, and which stage did it
   rnicsim regs --bar 2 'tx_*'                     registers by name
+  rnicsim arp --ranks 8 --count 1M --type bf16    the AllReduce engine alone: sums, stalls, latency
 
 Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
 Tables go to stdout, diagnostics to stderr.)";
+
+/// CLI11's, with one empty line between groups.
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
+    return text;
+  }
+};
 
 /// SystemC writes its messages on stdout, where tables and JSON go: its informations (a simulation was stopped) are
 /// ours to say, its warnings go to stderr.
@@ -45,6 +56,32 @@ void report_handler(const sc_core::sc_report& report, const sc_core::sc_actions&
     sc_core::sc_report_handler::default_handler(report, actions);
 }
 
+/// Named here, since CLI11 would only say that a subcommand is missing. Options before one are flags.
+void check_subcommands(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  const auto names = [&at] {
+    std::vector<std::string> out;
+    for (const auto* sub : at->get_subcommands([](const CLI::App*) { return true; })) out.push_back(sub->get_name());
+    return fmt::format("{}", fmt::join(out, ", "));
+  };
+  for (int i = 1; i < argc && at->get_require_subcommand_min() > 0; ++i) {
+    const std::string word = argv[i];
+    if (word.empty() || word[0] == '-') {
+      if (word == "-h" || word.compare(0, 6, "--help") == 0 || word == "--version") return;
+      continue;
+    }
+    const auto named = at->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == word; });
+    if (named.empty()) {
+      throw InputError("", 0, "",
+                       fmt::format("there is no subcommand '{}'{}; there are: {}", word,
+                                   at == &app ? "" : " of " + at->get_name(), names()));
+    }
+    at = named.front();
+  }
+  if (at->get_require_subcommand_min() > 0)
+    throw InputError("", 0, "", fmt::format("'{}' needs a subcommand; there are: {}", at->get_name(), names()));
+}
+
 int run(int argc, char** argv) {
   sc_core::sc_report_handler::set_handler(report_handler);
   set_command_line(argc, argv);
@@ -56,6 +93,7 @@ int run(int argc, char** argv) {
   CLI::App app("Cycle-accurate simulator of an RDMA NIC: RTL in the middle, PCIe, memories and wire around it.",
                "rnicsim");
   app.footer(kFooter);
+  app.formatter(std::make_shared<Formatter>());
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all subcommands");
   app.fallthrough();
@@ -77,16 +115,10 @@ int run(int argc, char** argv) {
   add_regress(app, status);
   add_sweep(app, status);
   add_compare(app, status);
+  add_arp(app, status);
   app.set_version_flag("--version", build_info().version);
   try {
-    // Named here, since CLI11 would only say that a subcommand is missing.
-    const auto first = std::find_if(argv + 1, argv + argc, [](const char* a) { return a[0] != '-'; });
-    std::vector<std::string> names;
-    for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
-    if (first != argv + argc && std::find(names.begin(), names.end(), *first) == names.end()) {
-      throw InputError("", 0, "",
-                       fmt::format("there is no subcommand '{}'; there are: {}", *first, fmt::join(names, ", ")));
-    }
+    check_subcommands(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     status = app.exit(e) == 0 ? kGood : kBadInput;

@@ -57,6 +57,7 @@ void perf_resolve(PerfOptions& o) {
     refuse("-I", fmt::format("{} bytes do not fit a work queue entry; at most {}", o.inline_size, most));
   }
   if (o.size == 0 || o.size > uint64_t{1} << 31) refuse("-s", "a message is of 1 to 2147483648 (2 GiB) bytes");
+  if (o.all && o.sensitivity.wanted) refuse("--sensitivity", "goes with one size: leave -a out");
   if (o.all && o.duration_ps != 0) refuse("-D", "goes with one size: leave -a out");
   if (o.iters != 0 && o.duration_ps != 0) refuse("-D", "the run ends after a time or after -n messages, not both");
   if (o.prepost && o.duration_ps != 0) refuse("--prepost", "needs a number of messages: give -n instead of -D");
@@ -229,6 +230,7 @@ void add_perf(CLI::App& app, int& status) {
                   "All WQEs stand in the rings before the first doorbell, which rings all QPs: the NIC's own rate, "
                   "without the CPU")
         ->group("Test (ours)");
+    add_sensitivity_options(*sub, o.sensitivity, "rates.bw_average_gbps");
     sub->footer(
         "BW average and MsgRate count from the first post to the last completion, as perftest does, in simulated "
         "time;\n"
@@ -238,6 +240,7 @@ void add_perf(CLI::App& app, int& status) {
         "  rnicsim perf write_bw -s 64k --report_gbits\n"
         "  rnicsim perf write_bw -s 64 -q 16 --prepost\n"
         "  rnicsim perf write_bw -a --report_gbits -o out/bw\n"
+        "  rnicsim perf write_bw -s 64 -q 16 --prepost --sensitivity\n"
         "  rnicsim perf send_bw -s 4096 -q 4 -l 8 --mem host --profile gen5-measured");
     sub->callback([&status, test] {
       o.test = test;

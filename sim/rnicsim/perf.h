@@ -10,11 +10,13 @@
 #include "rnic/host/verbs.h"
 #include "rnic/observe/messages.h"
 #include "rnic/observe/resources.h"
+#include "sensitivity.h"
 
 namespace rnic::cli {
 
 struct PerfOptions {
   Common common;
+  SensitivityOptions sensitivity;
   std::string test;  ///< write_bw, send_bw
   uint64_t size = 65536;
   bool all = false;

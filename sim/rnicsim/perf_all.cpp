@@ -71,7 +71,7 @@ int perf_all(const PerfOptions& o) {
     }
   }
   if (directory) {  // of a run of one size: they would pass for this one's
-    for (const char* name : {"capture.pcapng", "tlp.log", "wave.fst", "wave.gtkw", "wave.sucl"}) {
+    for (const char* name : {"capture.pcapng", "tlp.log", "sensitivity.html", "wave.fst", "wave.gtkw", "wave.sucl"}) {
       std::error_code ec;
       fs::remove(fs::path(o.common.out) / name, ec);
     }

@@ -210,7 +210,7 @@ int perf_one(PerfOptions o) {
         },
         measured);
   });
-  const Exit status = session.run(system);
+  Exit status = session.run(system);
 
   const ResourceReport used = monitor.report();
   const Slowest slow = slowest(log.all());
@@ -263,6 +263,7 @@ int perf_one(PerfOptions o) {
                     {"Slowest messages", slowest_html(log.all(), slow)},
                     {"Latencies", histograms + "</div>\n"}};
   }
+  if (o.sensitivity.wanted && status == kGood) status = run_sensitivity(o.sensitivity, o.common, profile, result);
   session.finish(status, result, out);
   return status;
 }

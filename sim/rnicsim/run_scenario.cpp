@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 
+#include "rnic/observe/sections.h"
 #include "rnic/workload/scenario.h"
 #include "run.h"
 #include "table.h"
@@ -121,6 +122,15 @@ class Runner {
   }
 
   uint64_t start_ps() const { return start_ps_; }
+
+  /// A queue pair's name in the scenario, with its node's when there are several.
+  std::string name_of(unsigned node, uint32_t qpn) const {
+    std::string name = fmt::format("QP {}", qpn);
+    for (size_t q = 0; q < queues_.size(); ++q) {
+      if (queues_[q].qp != nullptr && s_.qps[q].node == node && queues_[q].qp->qpn == qpn) name = s_.qps[q].name;
+    }
+    return s_.nodes.size() == 1 ? name : s_.nodes[node].name + " " + name;
+  }
 
  private:
   struct Queue {
@@ -519,6 +529,12 @@ int run_scenario(const RunOptions& o) {
       fmt::print("\n{}", t.text());
     }
     std::fflush(stdout);
+  }
+  if (session.has_directory()) {
+    out.sections = {
+        {"Operations", table.html()},
+        {"Shares of the line", traffic_html(rec.frames, profile.number("mac.rate"), runner.start_ps(),
+                                            [&](unsigned nic, uint32_t qpn) { return runner.name_of(nic, qpn); })}};
   }
   if (!report_checks(checks) && status == kGood) status = kCheckFailed;
   session.finish(status, result, out);

@@ -66,8 +66,10 @@ void print(const study::Sensitivity& s) {
   const auto unit = study::unit_of(s.figure);
   fmt::print("\nSensitivity of {} = {}{}: each key of the profile {} % lower and higher\n\n", s.figure,
              study::number_text(s.nominal), unit.empty() ? "" : " " + unit, study::number_text(s.percent));
-  Table t({"<key", "lower", "nominal", "higher", "<unit", "at lower", "at higher", "effect",
-           "<stages moved, lower / higher", "<note"});
+  std::vector<std::string> headings{"<key", "lower", "nominal", "higher", "<unit", "at lower", "at higher", "effect"};
+  if (s.has_stages()) headings.emplace_back("<stages moved, lower / higher");
+  headings.emplace_back("<note");
+  Table t(headings);
   std::vector<std::string> without;
   for (const auto& k : s.keys) {
     const bool failed = !k.lo.error.empty() || !k.hi.error.empty();
@@ -81,8 +83,11 @@ void print(const study::Sensitivity& s) {
     const auto result = [&](const study::VariedKey::Side& x) {
       return !x.error.empty() ? "failed" : x.figure ? study::signed_text(*x.figure - s.nominal) : "-";
     };
-    t.row({k.name, value(k.lo), k.nominal, value(k.hi), k.unit, result(k.lo), result(k.hi),
-           study::number_text(k.effect(s.nominal)), study::stages_text(k), printable(study::notes_text(k))});
+    std::vector<std::string> cells{k.name, value(k.lo),  k.nominal,    value(k.hi),
+                                   k.unit, result(k.lo), result(k.hi), study::number_text(k.effect(s.nominal))};
+    if (s.has_stages()) cells.push_back(study::stages_text(k));
+    cells.push_back(printable(study::notes_text(k)));
+    t.row(cells);
   }
   if (!t.empty()) fmt::print("{}", t.text());
   if (!without.empty()) fmt::print("{}\n", wrapped(fmt::format("without effect: {}", fmt::join(without, ", "))));
@@ -90,7 +95,8 @@ void print(const study::Sensitivity& s) {
 
 }  // namespace
 
-void add_sensitivity_options(CLI::App& app, SensitivityOptions& o) {
+void add_sensitivity_options(CLI::App& app, SensitivityOptions& o, const std::string& figure) {
+  o.figure = figure;
   const auto* group = "Sensitivity";
   app.add_flag("--sensitivity", o.wanted,
                "Run again with each key of the profile lower and higher: which key matters how much")
@@ -99,7 +105,7 @@ void add_sensitivity_options(CLI::App& app, SensitivityOptions& o) {
       ->type_name("PERCENT")
       ->check(quiet_check(CLI::Range(0.001, 99.0)))
       ->group(group);
-  app.add_option("--sensitivity-of", o.figure, "Which figure, by its name in result.json [from end to end]")
+  app.add_option("--sensitivity-of", o.figure, "Which figure, by its name in result.json [" + figure + "]")
       ->type_name("NAME")
       ->group(group);
   app.add_option("-j,--jobs", o.jobs, "Of these runs so many at a time [one a core]")
@@ -109,12 +115,11 @@ void add_sensitivity_options(CLI::App& app, SensitivityOptions& o) {
 }
 
 Exit run_sensitivity(const SensitivityOptions& o, const Common& common, const Profile& profile,
-                     const std::string& figure, nlohmann::json& result) {
+                     nlohmann::json& result) {
   const auto nominal = study::flatten(result, "result.json");
-  const auto name = o.figure.empty() ? figure : o.figure;
   auto keys = study::varied_keys(profile, o.percent);
-  if (!nominal.number(name))
-    (void)study::sensitivity_of({}, {}, nominal, name, o.percent);  // says so before anything runs
+  if (!nominal.number(o.figure))
+    (void)study::sensitivity_of({}, {}, nominal, o.figure, o.percent);  // says so before anything runs
   const Temporary folder;
   study::JobOptions jo;
   jo.what = jo.name = "sensitivity";
@@ -129,7 +134,7 @@ Exit run_sensitivity(const SensitivityOptions& o, const Common& common, const Pr
     return kInterrupted;
   }
   const auto outcomes = study::outcomes_of(regress::read_directory(folder.path(), "sensitivity"));
-  const auto s = study::sensitivity_of(std::move(keys), outcomes, nominal, name, o.percent);
+  const auto s = study::sensitivity_of(std::move(keys), outcomes, nominal, o.figure, o.percent);
   result["sensitivity"] = study::to_json(s);
   if (!common.json) print(s);
   if (!common.out.empty()) {

@@ -463,8 +463,7 @@ int run(const Options& o) {
       std::fflush(stdout);
     }
   }
-  if (o.sensitivity.wanted && status == kGood)
-    status = run_sensitivity(o.sensitivity, o.common, profile, "table.doorbell_to_last_bit_ns", result);
+  if (o.sensitivity.wanted && status == kGood) status = run_sensitivity(o.sensitivity, o.common, profile, result);
   if (!report_checks(checks) && status == kGood) status = kCheckFailed;
   session.finish(status, result, out);
   return status;
@@ -509,7 +508,7 @@ void add_stages(CLI::App& app, int& status) {
       ->type_name("PS|random")
       ->group(message);
   sub->add_option("--vs", o.vs, "A second profile, shown beside the first")->type_name("NAME|FILE")->group("Profile");
-  add_sensitivity_options(*sub, o.sensitivity);
+  add_sensitivity_options(*sub, o.sensitivity, "table.doorbell_to_last_bit_ns");
   sub->add_flag("--check", o.check, "Exit with 1 when a stage breaks its budget or F5's window")->group("Run");
   sub->footer(
       "T0 is the instant at which the doorbell's TLP has arrived at the NIC's PCIe pins. Shares: RTL = whole clock "

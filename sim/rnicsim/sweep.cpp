@@ -250,7 +250,7 @@ void add_sweep(CLI::App& app, int& status) {
         ->type_name("NAME")
         ->group("Table and plot");
   };
-  sub->add_option("COMMAND", o.command, "Behind --: the command and its own options")->type_name("-- COMMAND ...");
+  sub->add_option("COMMAND", o.command, "Behind --: the command and its own options")->type_name("...");
   sub->add_option("--set", o.set, "Sweep over a key of the profile; may be given many times")
       ->type_name("KEY=VALUES")
       ->allow_extra_args(false)

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <sstream>
 
+#include "rnic/core/text.h"
+
 namespace rnic::cli {
 
 Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
@@ -53,6 +55,26 @@ std::string Table::text() const {
       line(r);
   }
   return out;
+}
+
+std::string Table::html() const {
+  const auto cell = [&](const char* tag, size_t c, const std::string& s) {
+    return fmt::format("<{0} class='{1}'>{2}</{0}>", tag, !left_[c] ? "n" : c == 0 ? "w" : "", xml(s));
+  };
+  std::string out = "<div class='scroll'><table><thead><tr class='wrap'>";
+  for (size_t c = 0; c < headings_.size(); ++c) {
+    std::string heading = headings_[c];
+    if (!heading.empty() && heading[0] >= 'a' && heading[0] <= 'z') heading[0] = static_cast<char>(heading[0] - 32);
+    out += cell("th", c, heading);
+  }
+  out += "</tr></thead><tbody>\n";
+  for (const auto& r : rows_) {
+    if (r.empty()) continue;
+    out += "<tr>";
+    for (size_t c = 0; c < r.size(); ++c) out += cell("td", c, r[c]);
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
 }
 
 std::string ns(uint64_t ps) { return fmt::format("{}.{:03}", ps / 1000, ps % 1000); }

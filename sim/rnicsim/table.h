@@ -16,6 +16,7 @@ class Table {
   void rule();
   bool empty() const { return rows_.empty(); }
   std::string text() const;
+  std::string html() const;  ///< for a section of report.html
 
  private:
   std::vector<std::string> headings_;

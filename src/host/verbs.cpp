@@ -19,17 +19,11 @@ namespace {
 
 using namespace rtl::rnic_pkg;  // constants of the RTL's package
 
-constexpr uint64_t kBarBase = 0x0000'2000'0000'0000;
 constexpr uint64_t kCmdOffset = 0x00F0'0000;
 constexpr uint64_t kCmdStatusOffset = 0x00F0'0004;
-constexpr uint16_t kNicBdf = 0x0100;
 constexpr unsigned kCacheLine = 64;
-
-unsigned log2_code(uint64_t bytes) {  // 128 -> 0 .. 4096 -> 5
-  unsigned code = 0;
-  while ((uint64_t{128} << code) < bytes) ++code;
-  return code;
-}
+constexpr unsigned kRecordPage = 4096;
+constexpr unsigned kSendRecord = 4;  ///< behind the receive queue's index, as in mlx5
 
 unsigned mtu_enum(unsigned mtu) {
   for (unsigned e = 1; e <= 5; ++e) {
@@ -115,31 +109,7 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
   });
 }
 
-void Context::enumerate() {
-  ConfigSpace& cfg = nic_.config();
-  if ((cfg.read(0, 2) & 0xffff) == 0xffff) throw SimError("no device answers to configuration reads");
-  cfg.set_bdf(kNicBdf);
-  uint64_t next = kBarBase;
-  for (unsigned n = 0; n < 3; ++n) {
-    const unsigned reg = 0x10 + 8 * n;
-    cfg.write(reg, 4, 0xffffffff);
-    cfg.write(reg + 4, 4, 0xffffffff);
-    const uint64_t sized = uint64_t{cfg.read(reg + 4, 4)} << 32 | (cfg.read(reg, 4) & ~0xfu);
-    const uint64_t size = ~sized + 1;
-    next = (next + size - 1) / size * size;
-    bar_[n] = next;
-    cfg.write(reg, 4, static_cast<uint32_t>(next));
-    cfg.write(reg + 4, 4, static_cast<uint32_t>(next >> 32));
-    next += size;
-  }
-  // PCI Express capability: MPS, MRRS and 8-bit tags in Device Control, RCB in Link Control
-  unsigned cap = cfg.read(0x34, 1);
-  while (cap != 0 && (cfg.read(cap, 1) & 0xff) != 0x10) cap = cfg.read(cap + 1, 1) & 0xff;
-  if (cap == 0) throw SimError("the device has no PCI Express capability");
-  cfg.write(cap + 8, 2, log2_code(mrrs_) << 12 | 1u << 8 | log2_code(mps_) << 5);
-  cfg.write(cap + 16, 2, rcb_ == 128 ? 1u << 3 : 0);
-  cfg.write(4, 2, 0x0006);  // memory space, bus master
-}
+void Context::enumerate() { bar_ = rnic::enumerate(nic_.config(), mps_, mrrs_, rcb_); }
 
 uint64_t Context::alloc(Space space, uint64_t length) {
   uint64_t& next = space == Space::kHost ? next_host_ : next_gpu_;
@@ -254,6 +224,11 @@ Qp* Context::create_qp(Cq* cq, const QpInit& init, uint32_t qpn) {
   qp->ring = in_host ? pcie::kHostBase + alloc(Space::kHost, ring_bytes) : next_ring_;
   qp->posted.resize(qp->size());
   if (!in_host) next_ring_ += ring_bytes;
+  if (in_host) {
+    if (next_record_ % kRecordPage == 0) next_record_ = alloc(Space::kHost, kRecordPage);
+    qp->db_record = pcie::kHostBase + next_record_ + kSendRecord;
+    next_record_ += kCacheLine;
+  }
   by_qpn_[qpn] = qp.get();
   qps_.push_back(std::move(qp));
   return qps_.back().get();
@@ -313,6 +288,7 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
   }
   const auto words = c.pack();
   qp->ci = qp->pi;
+  store_record(*qp);
   write_block(QpcBase + uint64_t{qp->qpn} * 128, reinterpret_cast<const uint8_t*>(words.data()), 128);
   command(CmdQpModify, qp->qpn);
 }
@@ -448,6 +424,7 @@ void Context::write_wqes(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator
       sc_core::wait(store_gap_);
     }
   }
+  if (!wrs.empty()) store_record(*qp);
 }
 
 /// A WQE's block, or the first part of one, into the ring. The doorbell does not overtake it: what stands in host
@@ -462,6 +439,14 @@ void Context::store_block(const Qp& qp, uint16_t index, const uint8_t* block, un
   sc_core::wait(store_gap_);
 }
 
+/// The producer index beside a ring in host memory, where its WQEs already stand.
+void Context::store_record(const Qp& qp) {
+  if (qp.db_record == 0) return;
+  const std::array<uint8_t, 4> bytes{0, 0, static_cast<uint8_t>(qp.pi >> 8), static_cast<uint8_t>(qp.pi)};
+  hub_.host_memory().write(qp.db_record - pcie::kHostBase, bytes.data(), bytes.size());
+  sc_core::wait(store_gap_);
+}
+
 void Context::write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe) {
   const unsigned size = qp->size();
   const auto blocks = static_cast<uint16_t>((wqe.size() + 63) / 64);
@@ -472,6 +457,7 @@ void Context::write_raw_wqe(Qp* qp, const std::vector<uint8_t>& wqe) {
     ++qp->pi;
     if (qp->outstanding() > size) qp->ci = static_cast<uint16_t>(qp->pi - size);  // overwritten: it can't be followed
   }
+  store_record(*qp);
 }
 
 void Context::ring_doorbell(uint32_t qpn, uint32_t value, pcie::Initiator who) {

@@ -96,6 +96,7 @@ BarDecoder::BarDecoder(ConfigSpace& config, Memory& device_memory, BarClient& cl
       provided_(regs::kNumCounters),
       provided_base_(regs::kNumCounters),
       pulse_counter_(rtl::stat_t::kWidth, -1),
+      arp_counter_(rtl::arp_stat_t::kWidth, -1),
       mmio_unsupported_(index_of("mmio_unsupported")),
       flush_errors_(index_of("req_cqe_flush_error")) {
   // BAR2's behaviour comes from the register map: what can be read, what can be written, what stands there after reset.
@@ -123,6 +124,7 @@ BarDecoder::BarDecoder(ConfigSpace& config, Memory& device_memory, BarClient& cl
   for (size_t i = 0; i < regs::kNumCounters; ++i) {
     const auto& c = regs::kCounters[i];
     if (c.source == regs::CounterSource::kPulse) pulse_counter_[c.pulse] = static_cast<int>(i);
+    if (c.source == regs::CounterSource::kArp) arp_counter_[c.pulse] = static_cast<int>(i);
   }
 }
 
@@ -284,11 +286,19 @@ void BarDecoder::set_register64(uint32_t offset, uint64_t value) {
   set_register(offset + 4, static_cast<uint32_t>(value >> 32));
 }
 
-void BarDecoder::count(const rtl::stat_t& pulses) {
-  uint32_t bits = pulses.pack()[0];
+void BarDecoder::count(const rtl::stat_t& pulses) { count_bits(pulses.pack()[0], pulse_counter_); }
+void BarDecoder::count_arp(const rtl::arp_stat_t& pulses) { count_bits(pulses.pack()[0], arp_counter_); }
+
+void BarDecoder::count_bits(uint32_t bits, const std::vector<int>& counter) {
   for (unsigned i = 0; bits != 0; ++i, bits >>= 1) {
-    if ((bits & 1) && pulse_counter_[i] >= 0) ++counts_[static_cast<size_t>(pulse_counter_[i])];
+    if ((bits & 1) && counter[i] >= 0) ++counts_[static_cast<size_t>(counter[i])];
   }
+}
+
+void BarDecoder::set_arp_levels(unsigned slots_used, unsigned slots_done, bool busy) {
+  const uint64_t slots = bar2::arp_slots::kUsed.set(uint64_t{0}, slots_used);
+  set_register(bar2::kArpSlots, static_cast<uint32_t>(bar2::arp_slots::kDone.set(slots, slots_done)));
+  set_register(bar2::kArpState, busy);
 }
 
 void BarDecoder::add_log_entry(unsigned kind, const rtl::event_t& event, uint64_t now_ns, uint64_t address) {

@@ -160,4 +160,38 @@ uint64_t ConfigSpace::bar_size(unsigned n) {
   return kBarSize[n];
 }
 
+std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb) {
+  constexpr uint64_t kBarBase = 0x0000'2000'0000'0000;
+  constexpr uint16_t kNicBdf = 0x0100;
+  const auto code = [](unsigned bytes) {  // 128 -> 0 .. 4096 -> 5
+    unsigned c = 0;
+    while ((128u << c) < bytes) ++c;
+    return c;
+  };
+  if ((config.read(0, 2) & 0xffff) == 0xffff) throw SimError("no device answers to configuration reads");
+  config.set_bdf(kNicBdf);
+  std::array<uint64_t, 3> bars{};
+  uint64_t next = kBarBase;
+  for (unsigned n = 0; n < 3; ++n) {
+    const unsigned reg = 0x10 + 8 * n;
+    config.write(reg, 4, 0xffffffff);
+    config.write(reg + 4, 4, 0xffffffff);
+    const uint64_t sized = uint64_t{config.read(reg + 4, 4)} << 32 | (config.read(reg, 4) & ~0xfu);
+    const uint64_t size = ~sized + 1;
+    next = (next + size - 1) / size * size;
+    bars[n] = next;
+    config.write(reg, 4, static_cast<uint32_t>(next));
+    config.write(reg + 4, 4, static_cast<uint32_t>(next >> 32));
+    next += size;
+  }
+  // PCI Express capability: MPS, MRRS and 8-bit tags in Device Control, RCB in Link Control
+  unsigned cap = config.read(0x34, 1);
+  while (cap != 0 && (config.read(cap, 1) & 0xff) != 0x10) cap = config.read(cap + 1, 1) & 0xff;
+  if (cap == 0) throw SimError("the device has no PCI Express capability");
+  config.write(cap + 8, 2, code(mrrs) << 12 | 1u << 8 | code(mps) << 5);
+  config.write(cap + 16, 2, rcb == 128 ? 1u << 3 : 0);
+  config.write(4, 2, 0x0006);  // memory space, bus master
+  return bars;
+}
+
 }  // namespace rnic

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that includes Verilator's headers; they must come before <systemc>.
+// Owns the Verilated rnic_top; Verilator's headers must come before <systemc>.
 #include <Vrnic_top.h>
 #include <verilated.h>
 #include <verilated_fst_c.h>
@@ -9,14 +9,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <deque>
-#include <fstream>
 #include <optional>
 #include <variant>
 
 #include <fmt/format.h>
 
+#include "core/clock_process.h"
+#include "core/wave_writer.h"
 #include "nic/record.h"
 #include "rnic/core/delay_queue.h"
 #include "rnic/core/error.h"
@@ -25,10 +25,8 @@
 namespace rnic {
 namespace {
 
-constexpr uint64_t kNever = ~uint64_t{0};
 constexpr unsigned kResetCycles = 4;
 constexpr unsigned kPorts = 1;
-constexpr uint64_t kMaxAhead = 32;  ///< edges in one wake of the clock's process
 
 /// Bits of probe_t that are pulses.
 rtl::probe_t::Words pulse_mask() {
@@ -56,27 +54,15 @@ struct Arrival {
   T item;
 };
 
-/// FST carries the wall-clock date; equal runs must give equal files.
-void overwrite_fst_date(const std::string& path) {
-  constexpr long kDateOffset = 1 + 8 * 9 + 1 + 128;
-  constexpr size_t kDateSize = 119;
-  std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
-  if (!f) return;
-  std::array<char, kDateSize> date{};
-  std::snprintf(date.data(), date.size(), "Thu Jan  1 00:00:00 1970\n");
-  f.seekp(kDateOffset);
-  f.write(date.data(), date.size());
-}
-
 }  // namespace
 
-struct Nic::Impl : public BarClient, public Observer {
+struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Observer {
   Impl(Nic& self, const Profile& profile, pcie::Hub& hub, Observers& observers, const NicOptions& options)
-      : self(self),
+      : ClockProcess(options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle),
+        self(self),
         hub(hub),
         observers(observers),
         options(options),
-        period(to_ps(profile.time("clock.core_period"))),
         dm_latency(to_ps(profile.time("devmem.read_latency"))),
         decode_latency(profile.time("bar.decode_latency")),
         config({static_cast<unsigned>(profile.integer("pcie.generation")),
@@ -95,9 +81,10 @@ struct Nic::Impl : public BarClient, public Observer {
     }
     bars.provide("tx_packets_phy", [this] { return macs[0]->tx_packets(); });
     bars.provide("tx_bytes_phy", [this] { return macs[0]->tx_bytes(); });
-    queues = {&hub.queue(), &later};
+    run_queue(&hub.queue());
+    run_queue(&later);
     for (auto& m : macs) {
-      queues.push_back(&m->queue());
+      run_queue(&m->queue());
       m->on_pause_change([this] { wake(); });
     }
     config.on_change = [this] { apply_config(); };
@@ -115,15 +102,11 @@ struct Nic::Impl : public BarClient, public Observer {
     for (unsigned p = 0; p < 8; ++p) sched.weights |= profile.integer(fmt::format("sched.weight_prio{}", p)) << (8 * p);
     rtl::drive(top->sched_cfg_i, sched);
     if (!options.trace.path.empty()) {
-      trace = std::make_unique<VerilatedFstC>();
-      top->trace(trace.get(), 99);
-      trace->open(options.trace.path.c_str());
-      if (!trace->isOpen()) throw InputError("cannot write the waveform " + options.trace.path);
+      wave = std::make_unique<WaveWriter<Vrnic_top>>(*top, options.trace, period_ps());
       observers.add(this);
     }
     if (!options.record_path.empty()) recorder = std::make_unique<StimulusWriter>(options.record_path);
     if (recorder && !recorder->good()) throw InputError("cannot write the stimulus " + options.record_path);
-    next_edge = options.phase_ps;
   }
 
   ~Impl() override {
@@ -151,7 +134,7 @@ struct Nic::Impl : public BarClient, public Observer {
   /// whichever process the kernel runs first: device memory, counters and the link to the hub are shared with the RTL.
   void decode(pcie::Tlp tlp) {
     requests.push_back(std::move(tlp));
-    if (sleeping || next_edge != now()) serve_requests();
+    if (sleeping() || next_edge() != now()) serve_requests();
   }
 
   void serve_requests() {
@@ -186,98 +169,33 @@ struct Nic::Impl : public BarClient, public Observer {
     wake();
   }
 
-  // ---- Clock
-  // ---------------------------------------------------------------------------------------------------------
+  // ---- Clock ----
 
   static uint64_t now() { return DelayQueue::now_ps(); }
 
-  /// First edge strictly after t.
-  uint64_t edge_after(uint64_t t) const {
-    return t < options.phase_ps ? options.phase_ps : options.phase_ps + ((t - options.phase_ps) / period + 1) * period;
-  }
-
-  void wake() {
-    if (!sleeping) return;
-    sleeping = false;
-    // The last edge may lie ahead of the kernel; the edge that the RTL's timer asks for comes in any case.
-    next_edge = std::min(timer_edge, std::max(next_edge + period, edge_after(now())));
-    wake_event.notify(from_ps(next_edge) - sc_core::sc_time_stamp());
-  }
-
   bool pins_quiet() const { return mmio.empty() && tlp_rx.empty() && dm_rsp.empty(); }
 
-  /// Clocks the RTL at the edge that is due now, and at those after it as long as nothing else in the simulation
-  /// happens up to them. What the models of this node do in between is run here, too, each at its own time, so that the
-  /// kernel is left alone. One edge at least, kMaxAhead more at most.
-  void clock() {
-    const uint64_t kernel_now = to_ps(sc_core::sc_time_stamp());
-    if (sleeping) {  // the RTL's timer ends
-      sleeping = false;
-      next_edge = kernel_now;
-    }
-    if (kernel_now != next_edge) {  // first activation, before edge 0
-      sc_core::next_trigger(from_ps(next_edge - kernel_now));
-      return;
-    }
-    Verilated::threadContextp(&context);  // failed assertions are counted in the thread's current context
-    for (DelayQueue* q : queues) q->hold();
-    const uint64_t others = to_ps(sc_core::sc_time_to_pending_activity());
-    const uint64_t end = kernel_now + std::min(others, kMaxAhead * period + 1);
-    do {
-      edge(next_edge);
-      if (options.skip_idle && top->idle_o && pins_quiet() && cycle_of(next_edge) >= kResetCycles) {
-        sleeping = true;
-        break;
-      }
-      next_edge += period;
-    } while (!woken() && run_models(std::min(next_edge, end)) && next_edge < end);
-    for (DelayQueue* q : queues) q->resume();
-    if (sleeping) {
-      timer_edge = kNever;
-      if (top->timer_valid_o) {  // the first edge whose now_i is there
-        timer_edge = std::max(next_edge + period, edge_after(top->timer_deadline_o * 1000 - 1));
-        wake_event.notify(from_ps(timer_edge) - sc_core::sc_time_stamp());
-      }
-      sc_core::next_trigger(wake_event);
-    } else {
-      sc_core::next_trigger(from_ps(next_edge - kernel_now));
-    }
-  }
+  void begin_edges() { Verilated::threadContextp(&context); }  // failed assertions are counted in the thread's context
 
-  /// Whether somebody, an observer say, has made a process runnable: it must not find the NIC further ahead than
-  /// needed.
-  static bool woken() { return sc_core::sc_pending_activity_at_current_time(); }
+  bool may_sleep() const { return top->idle_o && pins_quiet() && cycle_of(next_edge()) >= kResetCycles; }
 
-  /// Runs this node's models up to, but without, ps; stops and returns false at an entry that needs the kernel's time.
-  bool run_models(uint64_t ps) {
-    while (true) {
-      DelayQueue* first = queues.front();
-      for (DelayQueue* q : queues) {
-        if (q->next_ps() < first->next_ps()) first = q;
-      }
-      if (first->next_ps() >= ps) return true;
-      if (first->next_is_exact()) return false;
-      first->run_next();
-      if (woken()) return false;
-    }
-  }
-
-  uint64_t cycle_of(uint64_t t) const { return (t - options.phase_ps) / period; }
+  /// The first edge whose now_i is there.
+  uint64_t timer_ps() const { return top->timer_valid_o ? top->timer_deadline_o * 1000 : kNever; }
 
   /// One edge of the clock, at t.
   void edge(uint64_t t) {
     context.time(t);  // printed with a failed assertion
-    if (trace) touch(t - (t != 0));
+    if (wave) wave->touch(t - (t != 0));
     drive_inputs(t, cycle_of(t));
     top->eval();
     if (recorder) visit_inputs(*top, *recorder);
     take_outputs(t);
     if (!requests.empty()) serve_requests();
-    if (trace) touch(t);
+    if (wave) wave->touch(t);
     top->clk_i = 1;
     top->eval();
-    if (trace) {
-      high_since = t;
+    if (wave) {
+      wave->rose(t);
       apply_deferred();
     } else {
       top->clk_i = 0;
@@ -443,31 +361,11 @@ struct Nic::Impl : public BarClient, public Observer {
                     fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
   }
 
-  // ---- Waveform
-  // -------------------------------------------------------------------------------------------------------- A dump is
-  // written when the next instant comes, so that everything of one picosecond lands in it. Times only grow.
-
-  /// Moves the waveform on to t: what the model shows now holds up to then.
-  void touch(uint64_t t) {
-    const uint64_t fall = high_since + period / 2;
-    if (high_since != kNever && t >= fall) {
-      if (pending != kNever && fall > pending) write_dump();
-      pending = fall;
-      high_since = kNever;
-      top->clk_i = 0;
-      top->eval();
-    }
-    if (pending != kNever && t > pending) write_dump();
-    if (pending == kNever || t > pending) pending = t;
-  }
-
-  void write_dump() {
-    if (pending >= options.trace.from_ps && pending <= options.trace.to_ps) trace->dump(pending);
-  }
+  // ---- Waveform ----
 
   /// Instants of the models become toggles in the same file.
   void on_event(const Event& e) override {
-    if (e.nic != options.id || !trace) return;
+    if (e.nic != options.id || !wave) return;
     switch (e.kind) {
       case EventKind::kDbStore:
         ext.db_store ^= true;
@@ -496,11 +394,11 @@ struct Nic::Impl : public BarClient, public Observer {
     // Models report what happens at one picosecond in any order; the packet shown must not depend on it.
     if (e.ps != ext_ps || e.kind >= ext_kind) ext.op = e.op, ext_kind = e.kind;
     ext_ps = e.ps;
-    if (!sleeping && e.ps == next_edge) {
+    if (!sleeping() && e.ps == next_edge()) {
       deferred = true;  // this edge is still to come: its inputs lie one picosecond earlier
       return;
     }
-    touch(e.ps);
+    wave->touch(e.ps);
     rtl::drive(top->ext_probe_i, ext);
     top->eval();
   }
@@ -512,24 +410,18 @@ struct Nic::Impl : public BarClient, public Observer {
     top->eval();
   }
 
-  void close_trace() {
-    if (!trace) return;
-    if (pending != kNever) write_dump();
-    trace->close();
-    trace.reset();
-    overwrite_fst_date(options.trace.path);
-  }
+  void close_trace() { wave.reset(); }
 
   Nic& self;
   pcie::Hub& hub;
   Observers& observers;
   NicOptions options;
-  const uint64_t period, dm_latency;
+  const uint64_t dm_latency;
   const Time decode_latency;
 
   VerilatedContext context;
   std::unique_ptr<Vrnic_top> top;
-  std::unique_ptr<VerilatedFstC> trace;
+  std::unique_ptr<WaveWriter<Vrnic_top>> wave;
   std::unique_ptr<StimulusWriter> recorder;
   ConfigSpace config;
   Memory devmem;
@@ -547,17 +439,13 @@ struct Nic::Impl : public BarClient, public Observer {
   const rtl::probe_t::Words probe_mask = pulse_mask();
   pcie::Tlp tx_tlp;
 
-  sc_core::sc_event wake_event;
-  std::vector<DelayQueue*> queues;  ///< of this node's models
-  bool sleeping = false, stopped = false;
-  uint64_t timer_edge = kNever;  ///< while sleeping: the edge that ends it by itself
-  uint64_t next_edge = 0, clocked = 0;
+  bool stopped = false;
+  uint64_t clocked = 0;
   NicUsage used;
 
   rtl::ext_probe_t ext;
   uint64_t ext_ps = kNever;
   EventKind ext_kind{};
-  uint64_t pending = kNever, high_since = kNever;
   bool deferred = false;
 };
 
@@ -603,9 +491,7 @@ Memory& Nic::device_memory() { return impl_->devmem; }
 net::Mac& Nic::mac(unsigned port) { return *impl_->macs.at(port); }
 uint64_t Nic::clocked_cycles() const { return impl_->clocked; }
 const NicUsage& Nic::usage() const { return impl_->used; }
-uint64_t Nic::cycle_at(uint64_t ps) const {
-  return ps < impl_->options.phase_ps ? 0 : (ps - impl_->options.phase_ps) / impl_->period;
-}
+uint64_t Nic::cycle_at(uint64_t ps) const { return ps < impl_->options.phase_ps ? 0 : impl_->cycle_of(ps); }
 bool Nic::idle() const {
   const Impl& i = *impl_;
   for (const auto& m : i.macs) {

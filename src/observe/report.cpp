@@ -58,6 +58,7 @@ th, td { text-align: left; vertical-align: top; padding: 4px 10px 4px 0; border-
 th { font-weight: 600; color: var(--soft); border-bottom: 1.5px solid var(--soft); white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.w { white-space: nowrap; }
+.wrap th { white-space: normal; }
 td.k { padding-left: 26px; } td.k span { white-space: nowrap; }
 td.c { overflow-wrap: anywhere; font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 tr.stage td { background: var(--back); font-weight: 620; border-top: 1.5px solid var(--line); }

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "rnic/core/text.h"
+#include "rnic/net/mac.h"
 
 namespace rnic {
 namespace {
@@ -49,16 +51,16 @@ std::string rate_text(const ResourceRow& r) {
 
 std::string number(const std::optional<double>& v) { return v ? fmt::format("{:.4g}", *v) : ""; }
 
-/// One strip a resource, filled up to what is used of it.
-std::string strips(const ResourceSeries& s) {
+/// One strip a line, filled up to its share of the whole. `axis`: what the time counts from.
+std::string strips(const ResourceSeries& s, const std::string& axis) {
   if (s.lines.empty() || s.ns.size() < 3) return "";
   constexpr double kLeft = 150, kRight = 70, kRow = 40, kHeight = 30, kTop = 6;
   const double width = kWidth - kLeft - kRight;
   const double end = s.ns.back();
   const double bottom = kTop + kRow * static_cast<double>(s.lines.size());
   std::string out = fmt::format(
-      "<h3>Use over time</h3>\n<figure><svg viewBox='0 0 {} {}' role='img' aria-label='Use of the resources over "
-      "time'>",
+      "<p class='soft'>A full strip is the whole; at its right the mean over the time shown, beginning and end "
+      "included.</p>\n<figure><svg viewBox='0 0 {} {}' role='img' aria-label='Shares over time'>",
       kWidth, bottom + 40);
   const double step = step_of(end, 10);
   for (int i = 0; i * step <= end * 1.0001; ++i) {
@@ -66,7 +68,7 @@ std::string strips(const ResourceSeries& s) {
     out += fmt::format("<line x1='{0:.2f}' x2='{0:.2f}' y1='{1}' y2='{2}' stroke='#e3e8ed'/>", x, kTop, bottom);
     out += text(x, bottom + 16, us(i * step), "middle", "#5b6875", 12);
   }
-  out += text(kLeft + width / 2, bottom + 34, "\u00b5s from the first post", "middle", "#5b6875", 12);
+  out += text(kLeft + width / 2, bottom + 34, "\u00b5s from " + axis, "middle", "#5b6875", 12);
   double y = kTop;
   for (const auto& line : s.lines) {
     const double base = y + kHeight;
@@ -135,7 +137,54 @@ std::string resources_html(const ResourceReport& r, const ResourceSeries& series
          "<th class='n'>Cycles</th><th></th></tr></thead><tbody>\n" +
          waits + "</tbody></table>\n";
   }
-  return s + strips(series);
+  const std::string use = strips(series, "the first post");
+  return use.empty() ? s : s + "<h3>Use over time</h3>\n" + use;
+}
+
+std::string traffic_html(const std::vector<FrameRecord>& frames, double line_gbps, uint64_t start_ps,
+                         const std::function<std::string(unsigned nic, uint32_t qpn)>& name) {
+  constexpr size_t kSteps = 230, kLetters = 20;
+  constexpr uint64_t kFraming = net::kPreambleBytes + net::kFcsBytes + net::kIfgBytes;
+  uint64_t end_ps = start_ps;
+  for (const auto& f : frames) end_ps = std::max(end_ps, f.last_ps);
+  if (end_ps == start_ps) return "<p class='soft'>Nothing was sent.</p>\n";
+  struct Row {
+    uint64_t bytes = 0;
+    std::vector<double> ps = std::vector<double>(kSteps);  ///< of wire time in each step
+  };
+  std::map<std::pair<unsigned, uint32_t>, Row> rows;
+  const double step = static_cast<double>(end_ps - start_ps) / kSteps;
+  for (const auto& f : frames) {
+    if (f.first_ps < start_ps) continue;
+    Row& r = rows[{f.nic, f.op.qpn}];
+    const uint64_t bytes = f.bytes.size() + kFraming;
+    r.bytes += bytes;
+    const double from = static_cast<double>(f.first_ps - start_ps);
+    const double to = std::min(from + static_cast<double>(bytes) * 8000 / line_gbps, step * kSteps);
+    for (auto i = static_cast<size_t>(from / step); i < kSteps && static_cast<double>(i) * step < to; ++i) {
+      const double begin = static_cast<double>(i) * step;
+      r.ps[i] += std::min(to, begin + step) - std::max(from, begin);
+    }
+  }
+  std::vector<std::pair<std::pair<unsigned, uint32_t>, const Row*>> shown;
+  for (const auto& [key, row] : rows) shown.emplace_back(key, &row);
+  std::string s;
+  if (shown.size() > kTrafficRows) {
+    std::nth_element(shown.begin(), shown.begin() + kTrafficRows, shown.end(),
+                     [](const auto& a, const auto& b) { return a.second->bytes > b.second->bytes; });
+    s = fmt::format("<p class='soft'>The {} of {} queue pairs that have sent most.</p>\n", kTrafficRows, shown.size());
+    shown.resize(kTrafficRows);
+    std::sort(shown.begin(), shown.end());
+  }
+  ResourceSeries series;
+  for (size_t i = 0; i <= kSteps; ++i) series.ns.push_back(static_cast<double>(i) * step / 1000);
+  for (const auto& [key, row] : shown) {
+    std::string label = name(key.first, key.second);
+    if (label.size() > kLetters) label = label.substr(0, kLetters - 3) + "...";
+    series.lines.push_back({"", label, {}});
+    for (const double ps : row->ps) series.lines.back().share.push_back(ps / step);
+  }
+  return s + strips(series, "the start");
 }
 
 std::string slowest_html(const std::vector<Message>& messages, const Slowest& slow) {

@@ -61,6 +61,20 @@ constexpr Way kWays[] = {
     {"tx_packetizer", {0, 0, 1, 0}},
     {"tx_egress", {0, 0, 0, 0}},  // not joined
     {"icrc", {0, 0, 1, 0}},
+    {"arp_alu", {0, 0, 0, 0}},  // of the AllReduce engine: not on the way of a message
+    {"arp_check", {0, 0, 0, 0}},
+    {"arp_drain", {0, 0, 0, 0}},
+    {"arp_engine", {0, 0, 0, 0}},
+    {"arp_events", {0, 0, 0, 0}},
+    {"arp_fsm", {0, 0, 0, 0}},
+    {"arp_groups", {0, 0, 0, 0}},
+    {"arp_intake", {0, 0, 0, 0}},
+    {"arp_locate", {0, 0, 0, 0}},
+    {"arp_slots", {0, 0, 0, 0}},
+    {"arp_sram", {0, 0, 0, 0}},
+    {"arp_narrow", {0, 0, 0, 0}},
+    {"fp_add", {0, 0, 0, 0}},
+    {"fp_minmax", {0, 0, 0, 0}},
     {"cqe_writer", {0, 0, 0, 1}},
     {"ctx_cache", {1, 1, 0, 1}},  // contexts of QP, memory region, CQ
     {"dm_arbiter", {1, 0, 0, 0}},

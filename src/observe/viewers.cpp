@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Save files that open a waveform with the signals of the TX path, grouped by stage.
+// Save files that open a waveform with the signals that matter, in groups.
 //
-// Verilator's FST holds the ports of the top under "rnic_top" and everything inside under "rnic_top.rnic_top"; fields
+// Verilator's FST holds the ports of the top under its name and everything inside under the name twice; fields
 // of structs are scopes of their own (--trace-structs).
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace rnic {
 namespace {
 
 struct Signal {
-  const char* name;  ///< below TOP.rnic_top
+  const char* name;  ///< below the top module
   unsigned width;
   char base;  ///< 'b' bit, 'h' hexadecimal, 'd' decimal
 };
@@ -28,7 +28,41 @@ struct Group {
   std::vector<Signal> signals;
 };
 
-const std::vector<Group>& groups() {
+const std::vector<Group>& arp_groups() {
+  static const std::vector<Group> all{
+      {"Time", {{"clk_i", 1, 'b'}, {"rst_ni", 1, 'b'}, {"idle_o", 1, 'b'}}},
+      {"Group contexts", {{"cfg_valid_i", 1, 'b'}, {"cfg_ready_o", 1, 'b'}, {"cfg_group_i", 16, 'd'}}},
+      {"Fragments",
+       {{"frag_valid_i", 1, 'b'},
+        {"frag_ready_o", 1, 'b'},
+        {"frag_i.sop", 1, 'b'},
+        {"frag_i.eop", 1, 'b'},
+        {"frag_i.bad", 1, 'b'},
+        {"frag_i.hdr.group", 16, 'd'},
+        {"frag_i.hdr.step", 16, 'd'},
+        {"frag_i.hdr.chunk", 16, 'd'},
+        {"frag_i.hdr.offset", 32, 'd'},
+        {"frag_i.hdr.rank", 8, 'd'},
+        {"frag_i.hdr.len", 16, 'd'}}},
+      {"Slots", {{"slots_used_o", 11, 'd'}, {"slots_done_o", 11, 'd'}}},
+      {"Stalls", {{"stat_o.stall_hazard", 1, 'b'}, {"stat_o.stall_read", 1, 'b'}, {"stat_o.stall_drain", 1, 'b'}}},
+      {"Results",
+       {{"stat_o.full", 1, 'b'},
+        {"stat_o.written", 1, 'b'},
+        {"stat_o.parity", 1, 'b'},
+        {"ack_valid_i", 1, 'b'},
+        {"ack_ready_o", 1, 'b'},
+        {"tlp_tx_valid_o", 1, 'b'},
+        {"tlp_tx_ready_i", 1, 'b'},
+        {"tlp_tx_o.sop", 1, 'b'},
+        {"tlp_tx_o.eop", 1, 'b'}}},
+      {"Events",
+       {{"evt_valid_o", 1, 'b'}, {"evt_o.kind", 4, 'd'}, {"evt_o.hdr.group", 16, 'd'}, {"evt_o.hdr.rank", 8, 'd'}}},
+  };
+  return all;
+}
+
+const std::vector<Group>& nic_groups() {
   static const std::vector<Group> all{
       {"Time", {{"clk_i", 1, 'b'}, {"rst_ni", 1, 'b'}, {"cycle_i", 64, 'd'}, {"now_i", 64, 'd'}, {"idle_o", 1, 'b'}}},
       {"Instants of the models (toggles)",
@@ -97,7 +131,16 @@ const std::vector<Group>& groups() {
   return all;
 }
 
-constexpr const char* kTop = "TOP.rnic_top.";
+struct Model {
+  const char* title;
+  const char* top;
+  const std::vector<Group>& groups;
+};
+
+Model model_of(WaveOf model) {
+  if (model == WaveOf::kArpEngine) return {"AllReduce engine", "TOP.arp_engine.", arp_groups()};
+  return {"TX path of the NIC by stage", "TOP.rnic_top.", nic_groups()};
+}
 
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream out(path);
@@ -106,38 +149,40 @@ void write(const std::filesystem::path& path, const std::string& text) {
   if (!out) throw InputError(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
-std::string gtkwave(const std::string& wave) {
-  std::string s = "[*] TX path of the NIC by stage\n";
+std::string gtkwave(const std::string& wave, const Model& model) {
+  std::string s = fmt::format("[*] {}\n", model.title);
   s += fmt::format("[dumpfile] \"{}\"\n", wave);
-  s += "[timestart] 0\n[size] 1600 1000\n[pos] -1 -1\n[treeopen] TOP.\n[treeopen] TOP.rnic_top.\n[sst_expanded] "
-       "0\n[signals_width] 300\n";
-  for (const Group& g : groups()) {
+  s += fmt::format(
+      "[timestart] 0\n[size] 1600 1000\n[pos] -1 -1\n[treeopen] TOP.\n[treeopen] {}\n[sst_expanded] 0\n"
+      "[signals_width] 300\n",
+      model.top);
+  for (const Group& g : model.groups) {
     s += fmt::format("@800200\n-{}\n", g.name);
     for (const Signal& x : g.signals) {
       s += x.base == 'b' ? "@28\n" : x.base == 'h' ? "@22\n" : "@24\n";
-      s += fmt::format("{}{}{}\n", kTop, x.name, x.width > 1 ? fmt::format("[{}:0]", x.width - 1) : "");
+      s += fmt::format("{}{}{}\n", model.top, x.name, x.width > 1 ? fmt::format("[{}:0]", x.width - 1) : "");
     }
     s += fmt::format("@1000200\n-{}\n", g.name);
   }
   return s;
 }
 
-std::string surfer(const std::string& wave) {
+std::string surfer(const std::string& wave, const Model& model) {
   std::string s = fmt::format("load_file {}\n", wave);
-  for (const Group& g : groups()) {
+  for (const Group& g : model.groups) {
     s += fmt::format("divider_add {}\n", g.name);
-    for (const Signal& x : g.signals) s += fmt::format("variable_add {}{}\n", kTop, x.name);
+    for (const Signal& x : g.signals) s += fmt::format("variable_add {}{}\n", model.top, x.name);
   }
   return s + "zoom_fit\n";
 }
 
 }  // namespace
 
-void write_viewer_files(const std::string& wave_path) {
+void write_viewer_files(const std::string& wave_path, WaveOf model) {
   std::filesystem::path base(wave_path);
   const std::string wave = base.filename().string();
-  write(std::filesystem::path(base).replace_extension(".gtkw"), gtkwave(wave));
-  write(std::filesystem::path(base).replace_extension(".sucl"), surfer(wave));
+  write(std::filesystem::path(base).replace_extension(".gtkw"), gtkwave(wave, model_of(model)));
+  write(std::filesystem::path(base).replace_extension(".sucl"), surfer(wave, model_of(model)));
 }
 
 }  // namespace rnic

@@ -182,6 +182,11 @@ Sensitivity sensitivity_of(std::vector<VariedKey> keys, const std::vector<Outcom
   return out;
 }
 
+bool Sensitivity::has_stages() const {
+  return std::any_of(keys.begin(), keys.end(),
+                     [](const auto& k) { return !k.lo.stages.empty() || !k.hi.stages.empty(); });
+}
+
 std::string stages_text(const VariedKey& k) {
   std::string out;
   size_t n = 0;
@@ -244,17 +249,18 @@ std::string page_of(const Sensitivity& s, const std::string& command) {
   out +=
       "<table class=\"list\"><thead><tr><th>key</th><th class=\"n\">lower</th><th class=\"n\">nominal</th><th "
       "class=\"n\">higher</th>"
-      "<th></th><th class=\"n\">at lower</th><th class=\"n\">at higher</th><th class=\"n\">effect</th><th>stages "
-      "moved, lower / higher"
-      "</th><th>note</th></tr></thead><tbody>\n";
+      "<th></th><th class=\"n\">at lower</th><th class=\"n\">at higher</th><th class=\"n\">effect</th>";
+  if (s.has_stages()) out += "<th>stages moved, lower / higher</th>";
+  out += "<th>note</th></tr></thead><tbody>\n";
   for (const auto& k : s.keys) {
     const auto value = [](const VariedKey::Side& x) { return x.value.empty() ? "-" : number_text(std::stod(x.value)); };
     out += fmt::format(
         "<tr><td class=\"where\"><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
         "class=\"n\">{}</td><td>{}</td>"
-        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>\n",
+        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>{}<td>{}</td></tr>\n",
         xml(k.name), value(k.lo), k.nominal, value(k.hi), k.unit, side_text(k.lo), side_text(k.hi),
-        number_text(k.effect(s.nominal)), xml(stages_text(k)), xml(notes_text(k)));
+        number_text(k.effect(s.nominal)), s.has_stages() ? "<td>" + xml(stages_text(k)) + "</td>" : "",
+        xml(notes_text(k)));
   }
   out += "</tbody></table>\n";
   if (!without.empty())

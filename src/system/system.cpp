@@ -1,64 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rnic/system/system.h"
 
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <exception>
-
 #include <fmt/format.h>
 
-#include "rnic/core/error.h"
+#include <algorithm>
 
 namespace rnic {
-namespace {
 
-std::atomic<bool> stop_requested{false};
-bool elaborated = false;
-
-}  // namespace
-
-struct System::Threads {
-  struct Thread {
-    std::string name;
-    bool ended = false;
-  };
-  std::vector<std::unique_ptr<Thread>> list;
-  std::exception_ptr error;
-};
-
-const char* to_string(RunEnd end) {
-  switch (end) {
-    case RunEnd::kDone:
-      return "done";
-    case RunEnd::kSimTime:
-      return "simulated time limit reached";
-    case RunEnd::kWallTime:
-      return "wall time limit reached";
-    case RunEnd::kHang:
-      return "hang: threads wait for something that can't come any more";
-    case RunEnd::kStopped:
-      return "stopped";
-  }
-  return "unknown";
-}
-
-System::System(const Profile& profile, const SystemOptions& options)
-    : profile_(profile), options_(options), threads_(std::make_unique<Threads>()) {
-  if (elaborated) {
-    throw SimError(
-        "a process can hold one rnic::System only, because SystemC elaborates once: run each simulation in a process "
-        "of "
-        "its own (rnic's test main does that for tests)");
-  }
-  elaborated = true;
-  stop_requested = false;
-  if (sc_core::sc_get_time_resolution() != Time(1, sc_core::SC_PS)) {
-    throw SimError("the SystemC time resolution must be 1 ps");
-  }
+System::System(const Profile& profile, const SystemOptions& options) : Simulation(options), profile_(profile) {
   for (unsigned i = 0; i < options.nodes; ++i) {
     Node n;
-    n.hub = std::make_unique<pcie::Hub>(fmt::format("hub{}", i).c_str(), profile_, observers_, i);
+    n.hub = std::make_unique<pcie::Hub>(fmt::format("hub{}", i).c_str(), profile_, observers(), i);
     NicOptions no;
     no.id = i;
     no.phase_ps = i < options.phases_ps.size() ? options.phases_ps[i] : 0;
@@ -67,104 +19,27 @@ System::System(const Profile& profile, const SystemOptions& options)
     no.seed = options.seed + i;
     if (i < options.traces.size()) no.trace = options.traces[i];
     if (i == 0) no.record_path = options.record_path;
-    n.nic = std::make_unique<Nic>(fmt::format("nic{}", i).c_str(), profile_, *n.hub, observers_, no);
-    n.ctx = std::make_unique<host::Context>(*n.nic, *n.hub, profile_, observers_, i);
+    n.nic = std::make_unique<Nic>(fmt::format("nic{}", i).c_str(), profile_, *n.hub, observers(), no);
+    n.ctx = std::make_unique<host::Context>(*n.nic, *n.hub, profile_, observers(), i);
     n.ctx->enumerate();
     nodes_.push_back(std::move(n));
   }
 }
 
-System::~System() { close(); }
-
-void System::spawn(const std::string& name, std::function<void()> body) {
-  auto& t = *threads_->list.emplace_back(std::make_unique<Threads::Thread>());
-  t.name = name;
-  sc_core::sc_spawn(
-      [this, &t, body = std::move(body)] {
-        try {
-          body();
-        } catch (const sc_core::sc_unwind_exception&) {
-          throw;  // the kernel ends its threads that way
-        } catch (...) {
-          if (!threads_->error) threads_->error = std::current_exception();
-          sc_core::sc_stop();
-        }
-        t.ended = true;
-      },
-      sc_core::sc_gen_unique_name(name.c_str()));
-}
-
-RunEnd System::run() {
-  if (ran_) throw SimError("System::run() is callable once: its waveforms are closed");
-  ran_ = true;
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  const Time slice(10, sc_core::SC_US);  // under a second of wall time, a waveform of everything included
-  RunEnd end = RunEnd::kDone;
-  auto last_progress = start;
-  const auto all_ended = [this] { return unfinished().empty(); };
-  while (true) {
-    const Time now = sc_core::sc_time_stamp();
-    if (now >= options_.max_sim_time) {
-      end = all_ended() ? RunEnd::kDone : RunEnd::kSimTime;
-      break;
-    }
-    // Idle stretches are jumped over in one step; busy ones are cut so that limits and progress are looked at.
-    Time step = std::min(slice, options_.max_sim_time - now);
-    if (sc_core::sc_pending_activity()) {
-      const Time next = sc_core::sc_time_to_pending_activity();
-      if (next > step) step = std::min(next, options_.max_sim_time - now);
-    } else if (now != sc_core::SC_ZERO_TIME) {
-      end = all_ended() ? RunEnd::kDone : RunEnd::kHang;
-      break;
-    }
-    try {
-      sc_core::sc_start(step);
-      if (threads_->error) std::rethrow_exception(threads_->error);
-    } catch (...) {  // of a thread, or of a model (the kernel turns those into sc_report)
-      close();
-      throw;
-    }
-    if (stop_requested || sc_core::sc_get_status() == sc_core::SC_STOPPED) {
-      end = RunEnd::kStopped;
-      break;
-    }
-    const auto wall = Clock::now();
-    const bool over = all_ended() && !sc_core::sc_pending_activity();  // then a late finish is still a finish
-    if (!over && options_.max_wall_s > 0 && std::chrono::duration<double>(wall - start).count() > options_.max_wall_s) {
-      end = RunEnd::kWallTime;
-      break;
-    }
-    if (options_.progress && wall - last_progress > std::chrono::milliseconds(250)) {
-      last_progress = wall;
-      fmt::print(stderr, "\r{:.3f} ms simulated, {} s", sc_core::sc_time_stamp().to_seconds() * 1e3,
-                 std::chrono::duration_cast<std::chrono::seconds>(wall - start).count());
-      std::fflush(stderr);
-    }
-    // Without idle skipping the clock runs for ever: the end is when the threads are done and NICs and hubs idle.
-    if (!options_.skip_idle && all_ended()) {
-      bool idle = true;
-      for (const auto& n : nodes_) idle = idle && n.nic->idle() && n.hub->idle();
-      if (idle) break;
-    }
-  }
-  if (options_.progress && last_progress != start) fmt::print(stderr, "\r{:60}\r", "");
-  close();
-  return end;
-}
-
-void System::request_stop() { stop_requested = true; }
+System::~System() { System::close(); }
 
 void System::close() {
   for (auto& n : nodes_) n.nic->close_trace();
 }
 
-std::vector<std::string> System::unfinished() const {
-  std::vector<std::string> names;
-  for (const auto& t : threads_->list) {
-    if (!t->ended) names.push_back(t->name);
-  }
-  return names;
+unsigned System::assertion_failures() const {
+  unsigned n = 0;
+  for (const auto& node : nodes_) n += node.nic->assertion_failures();
+  return n;
+}
+
+bool System::idle() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.nic->idle() && n.hub->idle(); });
 }
 
 }  // namespace rnic

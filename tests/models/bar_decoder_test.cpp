@@ -383,6 +383,28 @@ TEST_F(BarDecoderTest, PulsesOfOneCycleAllCount) {
   EXPECT_EQ(decoder.counter("wqe_fetch"), 0u);
 }
 
+// The AllReduce engine's pulses count in counters of their own, each under its name; its levels are registers.
+TEST_F(BarDecoderTest, ArpPulsesAndLevels) {
+  const char* names[] = {"frag",       "beat",         "first",      "full",       "written",   "acked",
+                         "parity",     "duplicate",    "late",       "no_slot",    "bad_group", "bad_type",
+                         "bad_offset", "bad_length",   "bad_rank",   "damaged",    "bad_ack",   "bad_context",
+                         "evt_lost",   "stall_hazard", "stall_read", "stall_drain"};
+  static_assert(rtl::arp_stat_t::kWidth == 22);
+  for (unsigned i = 0; i < 22; ++i) {
+    const uint32_t word = 1u << (21 - i);  // first field of the struct is its highest bit
+    for (unsigned n = 0; n <= i; ++n) decoder.count_arp(rtl::arp_stat_t::unpack_at(&word, 0));
+  }
+  uint64_t sum = 0;
+  for (const auto& [name, value] : decoder.counters()) sum += value;
+  EXPECT_EQ(sum, 253u);
+  for (unsigned i = 0; i < 22; ++i) EXPECT_EQ(decoder.counter(std::string("arp_") + names[i]), i + 1) << names[i];
+  EXPECT_EQ(read64(regs::bar2::kArpStallDrain), 22u);
+  EXPECT_EQ(read32(2, regs::bar2::kArpSlots), 0u);
+  decoder.set_arp_levels(1024, 1000, true);
+  EXPECT_EQ(read32(2, regs::bar2::kArpSlots), 1024u | 1000u << 16);
+  EXPECT_EQ(read32(2, regs::bar2::kArpState), 1u);
+}
+
 // Counters that live elsewhere are read on demand; clearing starts them from where they are.
 TEST_F(BarDecoderTest, ProvidedCountersAndClear) {
   uint64_t frames = 0x1'0000'0005;

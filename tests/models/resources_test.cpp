@@ -216,6 +216,29 @@ TEST(ResourcesTest, NothingSent) {
   EXPECT_NE(resources_html(m.report(), m.series()).find("Nothing"), std::string::npos);
 }
 
+/// A row a queue pair, its share of the line at its end; of many only those that have sent most; names are text.
+TEST(TrafficTest, SharesOfTheLine) {
+  const auto name = [](unsigned, uint32_t qpn) { return qpn == 1 ? "<b>" : "queue " + std::to_string(qpn); };
+  std::vector<FrameRecord> frames;
+  const auto put = [&](uint32_t qpn, uint64_t first_ps) {  // 1000 B of the wire: 20 ns at 400 Gb/s
+    FrameRecord f{0, 0, first_ps, first_ps + 19'760, {}, std::vector<uint8_t>(976)};
+    f.op.qpn = static_cast<uint16_t>(qpn);
+    frames.push_back(f);
+  };
+  for (unsigned i = 0; i < 50; ++i) put(1, 1'000'000 + i * 40'000), put(2, 1'020'000 + i * 40'000);
+  const std::string two = traffic_html(frames, 400, 1'000'000, name);
+  EXPECT_NE(two.find("&lt;b&gt;"), std::string::npos);
+  EXPECT_EQ(two.find("<b>"), std::string::npos);
+  EXPECT_NE(two.find(">50.0 %<"), std::string::npos) << two;
+  EXPECT_EQ(two.find("have sent most"), std::string::npos);
+  for (unsigned qpn = 10; qpn < 40; ++qpn) put(qpn, 5'000'000 + qpn * 20'000);
+  put(33, 6'000'000);
+  const std::string many = traffic_html(frames, 400, 1'000'000, name);
+  EXPECT_NE(many.find("The 16 of 32 queue pairs"), std::string::npos);
+  EXPECT_NE(many.find(">queue 33<"), std::string::npos);
+  EXPECT_NE(traffic_html({}, 400, 0, name).find("Nothing"), std::string::npos);
+}
+
 /// Borders grow by equal factors, every value falls between those of its bucket, and none is lost.
 TEST(LogBucketsTest, EqualFactors) {
   const std::vector<double> v{300, 310, 600, 601, 4800, 1, 0};

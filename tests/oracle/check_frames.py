@@ -14,6 +14,7 @@ digits), an empty value a field that the frame must not have.
 Exit status: 0 all good, 1 a frame is wrong or tshark is missing, 2 bad usage or input.
 """
 import argparse
+import ipaddress
 import pathlib
 import re
 import struct
@@ -29,7 +30,10 @@ import icrc  # noqa: E402
 PAYLOAD_PROTOCOLS = ("rpcordma", "smb_direct", "nvme-rdma", "iser", "infiniband_sdp", "infiniband.eoib")
 COLUMNS = ("frame.number", "frame.protocols", "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
            "ip.checksum.status", "_ws.malformed", "infiniband.invariant.crc")
-ROCE = re.compile("eth:ethertype:(vlan:ethertype:)?(ip|ipv6):udp:infiniband")
+ROCE = re.compile("eth:ethertype:(vlan:ethertype:)?(ip|ipv6):udp:infiniband(.*)")
+# Behind the headers tshark guesses in any case: a payload whose third and fourth byte are 0 may be taken for a packet of the
+# Ethertype before them. Then it says nothing of payload and ICRC. Of so few frames this is let pass, beside one in fifty.
+GUESSED = 2
 
 
 class InputError(Exception):
@@ -89,10 +93,13 @@ def expectations(path):
 
 def number(text):
     """A field's value in the form in which tshark's and the expected one compare."""
-    try:
-        return int(text, 0)
-    except ValueError:
-        return text.replace(":", "").lower()
+    text = {"True": "1", "False": "0"}.get(text, text)
+    for read in (lambda: int(text, 0), lambda: ipaddress.ip_address(text)):
+        try:
+            return read()
+        except ValueError:
+            pass
+    return text.replace(":", "").lower()
 
 
 def dissect(tshark, path, columns):
@@ -113,17 +120,20 @@ def dissect(tshark, path, columns):
 
 
 def check_dissection(rows, expected):
-    problems = []
+    problems, guessed = [], []
     for n, row in enumerate(rows, 1):
         roce = ROCE.match(row["frame.protocols"])
         if not roce:
             problems.append(f"frame {n}: not dissected as RoCEv2 but as {row['frame.protocols']}")
             continue
-        if row["_ws.malformed"]:
+        guess = roce[3] not in ("", ":data")
+        if guess:
+            guessed.append(f"{n} ({roce[3][1:]})")
+        if row["_ws.malformed"] and not guess:
             problems.append(f"frame {n}: malformed ({row['_ws.malformed']}, {row['frame.protocols']})")
         if roce[2] == "ip" and row["ip.checksum.status"] not in ("1", "Good"):
             problems.append(f"frame {n}: IP header checksum is wrong")
-        if not row["infiniband.invariant.crc"]:
+        if not row["infiniband.invariant.crc"] and not guess:
             problems.append(f"frame {n}: no ICRC found by tshark")
         if expected is None:
             continue
@@ -134,6 +144,8 @@ def check_dissection(rows, expected):
         for field, value in fields:
             if {number(text) for text in row[field].split(",")} != {number(value)}:    # tshark may show it twice
                 problems.append(f"frame {n}: {field} is '{row[field]}' to tshark, should be '{value}'")
+    if len(guessed) > GUESSED + len(rows) // 50:
+        problems.append(f"tshark takes the payloads of {len(guessed)} frames for other protocols: {', '.join(guessed[:5])}")
     return problems
 
 

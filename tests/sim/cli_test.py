@@ -57,10 +57,19 @@ class Usage(Base):
         for sub in ("stages", "run", "profile", "regs"):
             self.assertIn("rnicsim " + sub, self.good(sub, "--help").split("Examples:")[1])
 
+    def test_report_of_a_scenario(self):
+        """The table of operations, and a row a queue pair of what it has of the line."""
+        d = self.directory()
+        self.good("run", scenario("sharing"), "-o", d)
+        with open(os.path.join(d, "report.html"), encoding="utf-8") as f:
+            page = f.read()
+        for part in ("<h2>Operations</h2>", "<td class='w'>limited writes</td>", "<h2>Shares of the line</h2>", ">other class</text>"):
+            self.assertIn(part, page)
+
     def test_bad_usage_is_status_2(self):
         """Whatever is wrong with the command line names itself and ends with 2."""
         for args, part in (
-            ((), "subcommand is required"),
+            ((), "needs a subcommand"), (("perf",), "write_bw, send_bw"), (("perf", "write_bww"), "write_bw, send_bw"),
             (("bogus",), "'bogus'"),
             (("stages", "--size", "x"), "--size"),
             (("stages", "--op", "read"), "--op"),

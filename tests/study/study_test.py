@@ -70,7 +70,8 @@ class Help(Base):
         """Help of each command ends with examples."""
         for sub in ("sweep", "compare"):
             self.assertIn("rnicsim " + sub, self.run_program(sub, "--help").stdout.split("Examples:")[1])
-        self.assertIn("--sensitivity-percent", self.run_program("stages", "--help").stdout)
+        for command in (("stages",), ("perf", "write_bw"), ("perf", "send_bw")):
+            self.assertIn("--sensitivity-percent", self.run_program(*command, "--help").stdout)
 
 
 class Sweep(Base):
@@ -474,6 +475,30 @@ class Sensitivity(Base):
         self.assertEqual(keys["gpu.read_latency"]["effect"], 0)
         r = self.run_program("stages", "--sensitivity", "--sensitivity-of", "table.doorbell_to_mac", status=2)
         self.assertIn("nearest: table.doorbell_to_mac_ns", r.stderr)
+
+    def test_rates(self):
+        """perf: of the average bandwidth. Each figure is that of the same command with the key set; a rate has no stages."""
+        line = ("perf", "write_bw", "-s", "64", "-n", "20", "-q", "2", "--prepost")
+        out = self.run_program(*line, "--sensitivity", "-o", "s").stdout
+        self.assertRegex(out, r"Sensitivity of rates\.bw_average_gbps = [\d.]+ Gb/s: each key of the profile 20 % lower and higher")
+        self.assertNotIn("stages moved", out)
+        result = json.loads(self.read("s/result.json"))
+        keys = {k["name"]: k for k in result["sensitivity"]["keys"]}
+        self.assertEqual(result["sensitivity"]["nominal"], result["rates"]["bw_average_gbps"])
+        self.assertGreater(keys["clock.core_period"]["effect"], 0)
+        self.assertEqual(keys["host.post_cost"]["effect"], 0)  # posted beforehand
+        for name in ("clock.core_period", "gpu.read_latency", "pcie.lanes"):
+            value = keys[name]["lo"]["value"]
+            rates = json.loads(self.run_program(*line, "--json", "--set", f"{name}={value}").stdout)["rates"]
+            self.assertEqual(keys[name]["lo"]["figure"], rates["bw_average_gbps"], name)
+        picture, = self.pictures("s/sensitivity.html")
+        self.assertIn("rates.bw_average_gbps, Gb/s", texts(picture))
+        self.assertNotIn("stages moved", self.read("s/sensitivity.html"))
+        other = self.run_program(*line, "--sensitivity", "--sensitivity-of", "latencies.turn_to_last_bit.max_ns", "--json").stdout
+        self.assertEqual(json.loads(other)["sensitivity"]["figure"], "latencies.turn_to_last_bit.max_ns")
+        self.bad("leave -a out", "perf", "send_bw", "-a", "--sensitivity")
+        self.assertIn("nearest: rates.bw_average_gbps", self.run_program(*line, "--sensitivity", "--sensitivity-of", "bw_average_gbps",
+                                                                         status=2).stderr)
 
     def test_failing_run_is_said(self):
         """A value with which the run does not end is a failed cell and status 1; the others are there."""

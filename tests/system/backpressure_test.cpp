@@ -2,6 +2,10 @@
 // Traffic of all kinds under random mixtures of everything that can hold the NIC back. Every frame must be the
 // reference models' and every completion come once, whatever the mixture; and over the seeds each cause must have held
 // it back.
+#include <deque>
+#include <set>
+
+#include "rnic/regs/regs.h"
 #include "system/frames.h"
 
 namespace rnic::test {
@@ -69,6 +73,190 @@ TEST_P(BackpressureTest, NothingIsLostOrDoubled) {
   expect_right_frames();
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, BackpressureTest, ::testing::Range(1u, 13u));
+
+/// Completion queues of 2 to 16 entries, each shared by one to three QPs, whose program polls late and in part.
+class CompletionsTest : public MessagesTest, public ::testing::WithParamInterface<unsigned> {
+ protected:
+  struct Queue {
+    host::Qp* qp = nullptr;
+    std::vector<SendWr> wrs;
+    size_t posted = 0;
+    std::deque<const SendWr*> owed;  ///< signaled, not seen yet
+  };
+  struct Program {
+    host::Cq* cq = nullptr;
+    bool careless = false;  ///< goes on posting whatever the CQ holds
+    bool overrun = false;
+    unsigned early = 0;  ///< polls of a careless one before its CQ is overrun
+    std::vector<Queue> queues;
+    unsigned seen = 0, full = 0;  ///< completions; how often as many were there as there are entries
+
+    unsigned entries() const { return 1u << cq->log_size; }
+    size_t owed() const {
+      size_t n = 0;
+      for (const auto& q : queues) n += q.owed.size();
+      return n;
+    }
+  };
+
+  Program program(const host::Mr& mr, bool careless) {
+    Program p;
+    p.careless = careless;
+    p.early = rng_() % 3;
+    p.cq = ctx().create_cq(1 + rng_() % (careless ? 3 : 4));
+    p.queues.resize(1 + rng_() % 3);
+    for (auto& q : p.queues) {
+      QpInit init;
+      init.type = rng_() % 2 == 0 ? QpType::kRc : QpType::kUc;
+      init.where = std::array{host::SqWhere::kDevice, host::SqWhere::kBf, host::SqWhere::kHost}[rng_() % 3];
+      init.log_sq_size = 7;
+      QpPath path;
+      path.mtu = kAllMtus[rng_() % 5];
+      path.prio = static_cast<uint8_t>(2 + rng_() % 3);
+      for (unsigned n = 0; n < 48; ++n) {
+        q.wrs.push_back(request(mr, kAllOps[rng_() % 4], rng_() % 4 == 0 ? rng_() % 3000 : rng_() % 100));
+        q.wrs.back().signaled = n % 4 == 3 || rng_() % 2 == 0;
+      }
+      q.qp = sender(mr, p.cq, init, path, q.wrs);
+    }
+    return p;
+  }
+
+  /// Takes at most `most` of the completions that are there: each QP's in order, none that is not owed.
+  void poll(Program& p, unsigned most) {
+    unsigned n = 0;
+    while (n < most) {
+      const auto wc = ctx().poll_cq(p.cq);
+      if (!wc) break;
+      ++n;
+      EXPECT_EQ(wc->status, host::WcStatus::kSuccess) << host::to_string(wc->status);
+      const auto q =
+          std::find_if(p.queues.begin(), p.queues.end(), [&](const Queue& x) { return x.qp->qpn == wc->qpn; });
+      if (q == p.queues.end() || q->owed.empty()) {
+        ADD_FAILURE() << "CQ " << p.cq->cqn << ": a completion of QP " << wc->qpn << " that nothing was posted for";
+        break;
+      }
+      EXPECT_EQ(wc->wr_id, q->owed.front()->wr_id) << "QP " << wc->qpn;
+      EXPECT_EQ(wc->byte_len, q->owed.front()->length);
+      q->owed.pop_front();
+    }
+    p.seen += n;
+    p.full += n == p.entries();
+  }
+
+  /// Posts one or more of a queue's requests. A careful program never has more completions to come than entries.
+  void post(Program& p, Queue& q) {
+    std::vector<SendWr> list;
+    unsigned blocks = 0;
+    size_t owed = p.owed();
+    for (unsigned n = 1 + rng_() % 6; n != 0 && q.posted < q.wrs.size(); --n) {
+      const SendWr& wr = q.wrs[q.posted];
+      if (wr.signaled && owed == p.entries() && !p.careless) break;
+      blocks += host::Context::wqe_blocks(*q.qp, wr);
+      if (blocks > q.qp->size() - q.qp->outstanding()) break;
+      list.push_back(wr);
+      if (wr.signaled) q.owed.push_back(&wr), ++owed;
+      ++q.posted;
+    }
+    if (!list.empty()) ctx().post_send(q.qp, list);
+  }
+
+  void run_program(Program& p) {
+    const auto left = [&] {
+      return std::any_of(p.queues.begin(), p.queues.end(), [](const Queue& q) { return q.posted < q.wrs.size(); });
+    };
+    while (left()) {
+      for (auto& q : p.queues) post(p, q);
+      if (rng_() % 3 == 0) sc_core::wait(Time(static_cast<double>(rng_() % 8000), sc_core::SC_NS));
+      if (p.careless && !p.overrun && p.owed() > p.entries()) {
+        sc_core::wait(Time(100, sc_core::SC_US));
+        p.overrun = true;
+      }
+      if (p.careless && !p.overrun && (rng_() % 3 != 0 || p.early == 0)) continue;
+      if (!p.overrun && p.early != 0) --p.early;
+      poll(p, rng_() % 3 == 0 ? p.entries() : rng_() % p.entries());
+    }
+    sc_core::wait(Time(100, sc_core::SC_US));
+    poll(p, ~0u);
+    EXPECT_FALSE(ctx().poll_cq(p.cq).has_value());
+  }
+
+  /// Programs side by side, of which the first `careless` are so, until all have ended.
+  std::deque<Program> run_programs(unsigned careless) {
+    const auto one_of = [&](const char* key, std::initializer_list<unsigned> values) {
+      return fmt::format("{}={}", key, *(values.begin() + static_cast<long>(rng_() % values.size())));
+    };
+    make({one_of("host.write_latency", {60, 3000}), one_of("pcie.ph_credits", {1, 2, 64}),
+          one_of("pcie.pd_credits", {4, 64, 1024}), one_of("mac.rate", {100, 400}),
+          one_of("devmem.read_latency", {31, 150})});
+    std::deque<Program> programs;
+    const auto end = run([&] {
+      const auto mr = buffer(Space::kGpu, 65536);
+      for (unsigned i = 0; i < 5; ++i) programs.push_back(program(mr, i < careless));
+      unsigned running = 5;
+      for (auto& p : programs) {
+        system().spawn("program", [&] {
+          run_program(p);
+          --running;
+        });
+      }
+      while (running != 0) sc_core::wait(Time(1, sc_core::SC_US));
+      health_ = static_cast<regs::HealthState>(ctx().read(2, regs::bar2::kHealth, 4));
+      fatal_index_ = static_cast<uint32_t>(ctx().read(2, regs::bar2::kFatalIndex, 4));
+    });
+    EXPECT_EQ(end, RunEnd::kDone) << to_string(end);
+    return programs;
+  }
+
+  std::mt19937_64 rng_{test_seed() * 1000 + GetParam()};
+  regs::HealthState health_{};
+  uint32_t fatal_index_ = 0;
+};
+
+// A CQ that is full again and again, but never asked to hold more than it can: every completion once, each QP's in
+// order, and the next message posted at once fits behind the consumer index.
+TEST_P(CompletionsTest, FullQueueLosesNothing) {
+  const auto programs = run_programs(0);
+  unsigned full = 0;
+  for (const auto& p : programs) {
+    EXPECT_EQ(p.owed(), 0u) << "CQ " << p.cq->cqn;
+    full += p.full;
+  }
+  EXPECT_GT(full, 0u);
+  EXPECT_EQ(health_, regs::HealthState::kHealthy);
+  expect_right_frames();
+}
+
+// A CQ asked to hold more drops what does not fit, and all after it: each dropped one is counted, the first one of the
+// CQ logged, the health fatal; what was written before is there. Messages and other CQs are as if nothing had been.
+TEST_P(CompletionsTest, OverrunLosesItsOwnCompletionsOnly) {
+  const unsigned careless = 1 + GetParam() % 3;
+  const auto programs = run_programs(careless);
+  std::set<uint32_t> overrun;
+  uint64_t lost = 0;
+  for (const auto& p : programs) {
+    if (p.careless) {
+      EXPECT_GE(p.seen, p.entries());
+      if (p.owed() != 0) overrun.insert(p.cq->cqn);
+      lost += p.owed();
+    } else {
+      EXPECT_EQ(p.owed(), 0u) << "CQ " << p.cq->cqn;
+    }
+  }
+  EXPECT_EQ(overrun.size(), careless);
+  EXPECT_EQ(system().node().nic->bars().counter("cq_overrun"), lost);
+  std::multiset<uint32_t> logged;
+  for (const auto& e : recorder.errors) {
+    EXPECT_EQ(e.event.kind, rtl::rnic_pkg::EvtCqOverrun);
+    logged.insert(e.event.index);
+  }
+  EXPECT_EQ(logged, std::multiset<uint32_t>(overrun.begin(), overrun.end()));
+  EXPECT_EQ(health_, regs::HealthState::kFatal);
+  EXPECT_EQ(overrun.count(fatal_index_), 1u);
+  EXPECT_EQ(system().node().nic->assertion_failures(), 0u);
+  expect_frames();
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, CompletionsTest, ::testing::Range(1u, 7u));
 
 /// One cause of waiting at a time, seen in what the models count.
 class CauseTest : public MessagesTest {

@@ -157,6 +157,39 @@ TEST_F(DoorbellsTest, RepeatedValueSendsNothing) {
   expect_each_once();
 }
 
+// Doorbells of rings in device memory, while the prefetch buffer calls QPs whose WQEs have come from host memory: where
+// both fall into one cycle, neither is lost. They come earlier and later from round to round. Each WQE is counted once.
+TEST_F(DoorbellsTest, DoorbellsWhilePrefetchCalls) {
+  static constexpr unsigned kEach = 96, kRounds = 16;
+  make();
+  const auto end = run([&] {
+    std::mt19937_64 rng(test_seed());
+    const auto mr = memory();
+    auto* cq = ctx().create_cq(8);
+    for (unsigned i = 0; i < kEach; ++i) {
+      sender(mr, cq, SqWhere::kHost, 100 + i, 2);
+      sender(mr, cq, SqWhere::kDevice, 300 + i, 2);
+    }
+    std::map<uint32_t, unsigned> done;
+    for (unsigned round = 0; round < kRounds; ++round) {
+      for (auto& [qpn, s] : senders_) ctx().queue_send(s.qp, {next(s, 8)});
+      settle();
+      for (unsigned i = 0; i < kEach; ++i) ctx().ring_doorbell(100 + i, senders_[100 + i].qp->pi);
+      sc_core::wait(Time(100 * round, sc_core::SC_NS));
+      for (unsigned i = 0; i < kEach; ++i) {
+        ctx().ring_doorbell(300 + i, senders_[300 + i].qp->pi);
+        sc_core::wait(from_ps(rng() % 12'000));
+      }
+      for (const auto& wc : complete(cq, 2 * kEach)) EXPECT_EQ(wc.wr_id, done[wc.qpn]++);
+      if (HasFailure()) break;
+    }
+    settle();
+  });
+  EXPECT_EQ(end, RunEnd::kDone) << to_string(end);
+  EXPECT_EQ(counter("wqe_fetch"), uint64_t{2} * kEach * kRounds);
+  expect_each_once();
+}
+
 // Every QP number from 0 to 1023 works, rung in rounds over all of them.
 TEST_F(DoorbellsTest, AllQueuePairs) {
   static constexpr unsigned kQps = 1024, kRounds = 2;

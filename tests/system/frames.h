@@ -122,15 +122,22 @@ class MessagesTest : public LimitedTest {
     return wr;
   }
 
-  /// Sends requests on one new QP, at most `batch` behind a doorbell, and keeps what must come of it.
-  void send(const host::Mr& mr, const host::QpInit& init, const host::QpPath& path,
-            const std::vector<host::SendWr>& wrs, unsigned batch = 16) {
-    auto* cq = ctx().create_cq(6);
+  /// A new QP, ready to send; keeps what must come of these requests on it.
+  host::Qp* sender(const host::Mr& mr, host::Cq* cq, const host::QpInit& init, const host::QpPath& path,
+                   const std::vector<host::SendWr>& wrs) {
     auto* qp = ctx().create_qp(cq, init);
     ctx().modify_qp_rts(qp, path);
     ExpectedFrames expected(path, init.type, qp->qpn, kBackground);
     for (const auto& wr : wrs) expected.add(mr, wr);
-    expected_[qp->qpn] = {expected.frames, mr, wrs};
+    expected_[qp->qpn] = {expected.frames, expected.dissections, mr, wrs};
+    return qp;
+  }
+
+  /// Sends requests on one new QP, at most `batch` behind a doorbell.
+  void send(const host::Mr& mr, const host::QpInit& init, const host::QpPath& path,
+            const std::vector<host::SendWr>& wrs, unsigned batch = 16) {
+    auto* cq = ctx().create_cq(6);
+    auto* qp = sender(mr, cq, init, path, wrs);
     for (size_t at = 0; at < wrs.size(); at += batch) {
       const size_t n = std::min<size_t>(batch, wrs.size() - at);
       const std::vector<host::SendWr> part(wrs.begin() + static_cast<long>(at),
@@ -150,11 +157,19 @@ class MessagesTest : public LimitedTest {
     }
   }
 
-  /// Every frame that left is the reference models' frame of its QP, in order, and none is missing; payloads put
-  /// together again are the source's bytes; and the ICRC oracle accepts all of them.
-  void expect_right_frames() {
+  enum class Judge { kIcrc, kTshark };
+
+  /// Nothing was refused or logged, and the frames are right.
+  void expect_right_frames(Judge judge = Judge::kIcrc) {
     expect_no_refusals(system());
     EXPECT_TRUE(recorder.errors.empty());
+    expect_frames(judge);
+  }
+
+  /// Every frame that left is the reference models' frame of its QP, in order, and none is missing; payloads put
+  /// together again are the source's bytes; and the ICRC oracle accepts all of them. kTshark: it dissects each as what
+  /// was asked for, too.
+  void expect_frames(Judge judge = Judge::kIcrc) {
     std::map<uint32_t, std::vector<const FrameRecord*>> sent;
     for (const auto& f : recorder.frames) sent[f.op.qpn].push_back(&f);
     ASSERT_EQ(sent.size(), expected_.size());
@@ -167,13 +182,23 @@ class MessagesTest : public LimitedTest {
     }
     if (HasFatalFailure()) return;
     const Capture capture(recorder);
-    const auto answer = ask_oracle(fmt::format("--icrc-only --count {} {}", recorder.frames.size(), capture.path));
+    const std::string lines = capture.path + ".expected";
+    std::string how = "--icrc-only";
+    if (judge == Judge::kTshark) {
+      std::map<uint32_t, size_t> next;
+      std::ofstream file(lines);
+      for (const auto& f : recorder.frames) file << expected_.at(f.op.qpn).dissections.at(next[f.op.qpn]++);
+      how = "--expect " + lines;
+    }
+    const auto answer = ask_oracle(fmt::format("{} --count {} {}", how, recorder.frames.size(), capture.path));
+    std::remove(lines.c_str());
     EXPECT_EQ(answer.status, 0) << answer.text;
   }
 
  private:
   struct Expected {
     std::vector<golden::Bytes> frames;
+    std::vector<std::string> dissections;
     host::Mr mr;
     std::vector<host::SendWr> wrs;
   };

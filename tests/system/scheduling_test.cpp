@@ -70,6 +70,20 @@ TEST_F(SchedulingTest, RateHolds) {
   EXPECT_LT(t[0][2] - t[0][0], 1200u);
 }
 
+// A QP with a rate that is alone, too, sends a long message packet by packet at its rate, behind the burst.
+TEST_F(SchedulingTest, LongMessageAloneKeepsItsRate) {
+  std::vector<Load> loads(1);
+  loads[0].path.rate_limit_gbps = 20, loads[0].path.rate_burst = 8192;
+  loads[0].messages = 1, loads[0].length = 40 * 4096;
+  completions(loads);
+  ASSERT_EQ(recorder.frames.size(), 40u);
+  constexpr double kPacketPs = 4170 * 8e3 / 20;
+  for (size_t i = 6; i < recorder.frames.size(); ++i) {
+    const auto gap = static_cast<double>(recorder.frames[i].first_ps - recorder.frames[i - 1].first_ps);
+    EXPECT_NEAR(gap, kPacketPs, 0.02 * kPacketPs) << "packet " << i;
+  }
+}
+
 // A QP held back alone: the clock stands still between its packets, and nothing comes at another time for it.
 TEST_F(SchedulingTest, ClockStandsStillBetweenPacketsOfASlowQp) {
   std::string text[2];

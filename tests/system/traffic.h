@@ -17,6 +17,7 @@
 #include "rnic/golden/packetizer.h"
 #include "rnic/golden/segmenter.h"
 #include "rnic/golden/wqe.h"
+#include "support/dissection.h"
 #include "support/isolate.h"
 #include "system/fixture.h"
 
@@ -100,12 +101,14 @@ class ExpectedFrames {
         for (uint32_t i = 0; i < piece.length; ++i) payload.push_back(pattern_byte(at + i, background_));
       }
       frames.push_back(golden::build_frame(f, payload));
+      dissections.push_back(dissection(f, payload.size()));
       if (!path_.ip_id_fixed) ++ip_id_;
     }
     psn_ = (psn_ + static_cast<uint32_t>(golden::psn_count(w, path_.mtu))) & 0xffffff;
   }
 
   std::vector<golden::Bytes> frames;
+  std::vector<std::string> dissections;  ///< what tshark has to read from each
 
  private:
   void to_address(const golden::AddressVector& av, golden::FrameFields& f) const {

@@ -73,6 +73,94 @@ TEST_F(VerbsTest, TooLongMessageLeavesTheListUnposted) {
   EXPECT_EQ(recorder.frames.size(), 1u);
 }
 
+/// What stands in the doorbell records of host rings when a doorbell is stored, and when it is at the NIC's pins.
+struct RecordWatch : Observer {
+  const Memory* memory = nullptr;
+  std::map<uint32_t, uint64_t> records;  ///< offset in host memory, by QP
+  unsigned stored = 0, arrived = 0, wrong = 0;
+
+  void on_event(const Event& e) override {
+    if (e.kind != EventKind::kDbStore && e.kind != EventKind::kDbPins) return;
+    ++(e.kind == EventKind::kDbStore ? stored : arrived);
+    std::array<uint8_t, 4> bytes{};
+    memory->read(records.at(e.op.qpn), bytes.data(), bytes.size());
+    const uint32_t index = uint32_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+    // Later WQEs may have been posted while the doorbell was on its way.
+    if (e.kind == EventKind::kDbStore ? index != e.op.wqe : static_cast<uint16_t>(index - e.op.wqe) > 64) ++wrong;
+  }
+};
+
+// Beside a ring in host memory the producer index stands in a record of the QP's own, big-endian, before the doorbell
+// is stored; also where the index wraps, and for WQEs whose doorbell comes later.
+TEST_F(VerbsTest, DoorbellRecordBeforeTheDoorbell) {
+  make();
+  RecordWatch watch;
+  watch.memory = &system().node().hub->host_memory();
+  unsigned doorbells = 0;
+  expect_done([&] {
+    const auto mr = gpu_buffer(kBuffer);
+    auto* cq = ctx().create_cq(8);
+    std::vector<host::Qp*> qps;
+    for (unsigned i = 0; i < 70; ++i) {  // more than fit a page
+      qps.push_back(ready_qp(cq, 5, SqWhere::kHost, 0, static_cast<uint16_t>(65536 - i)));
+      EXPECT_EQ(qps.back()->db_record % 8, 4u);
+      watch.records[qps.back()->qpn] = qps.back()->db_record - pcie::kHostBase;
+    }
+    std::set<uint64_t> lines;
+    for (const auto& [qpn, at] : watch.records) lines.insert(at / 64);
+    EXPECT_EQ(lines.size(), qps.size());
+    EXPECT_EQ(ready_qp(cq)->db_record, 0u);
+    EXPECT_EQ(ready_qp(cq, 6, SqWhere::kBf)->db_record, 0u);
+    system().observers().add(&watch);
+    for (auto* qp : qps) {
+      ctx().post_send(qp, write(mr, 64, 1));
+      ctx().post_send(qp, std::vector<host::SendWr>(3, write(mr, 64, 2)));
+      ctx().queue_send(qp, {write(mr, 64, 3), write(mr, 64, 4)});
+      ctx().ring_doorbell(qp->qpn, qp->pi);
+      doorbells += 3;
+      complete(cq, 6);
+    }
+  });
+  EXPECT_EQ(watch.stored, doorbells);
+  EXPECT_EQ(watch.arrived, doorbells);
+  EXPECT_EQ(watch.wrong, 0u);
+  EXPECT_EQ(recorder.frames.size(), 2 * doorbells);
+}
+
+// The record is one store of the driver's more; a ring in device memory has none.
+TEST_F(VerbsTest, DoorbellRecordCostsAStore) {
+  make({}, {"host.post_cost=100", "host.store_gap=7"});
+  expect_done([&] {
+    const auto mr = gpu_buffer(kBuffer);
+    auto* cq = ctx().create_cq(4);
+    for (const auto where : {SqWhere::kDevice, SqWhere::kHost}) {
+      auto* qp = ready_qp(cq, 6, where);
+      const uint64_t begin = to_ps(sc_core::sc_time_stamp());
+      ctx().post_send(qp, {write(mr, 64, 1), write(mr, 64, 2)});
+      EXPECT_EQ(to_ps(sc_core::sc_time_stamp()) - begin, 2 * (100'000 + 7'000) + (where == SqWhere::kHost ? 7'000 : 0));
+      complete(cq, 2);
+    }
+  });
+}
+
+// The NIC goes by the index in the doorbell: what becomes of the record does not matter to it.
+TEST_F(VerbsTest, DoorbellRecordIsNotReadByTheNic) {
+  make();
+  expect_done([&] {
+    const auto mr = gpu_buffer(kBuffer);
+    auto* cq = ctx().create_cq(4);
+    auto* qp = ready_qp(cq, 4, SqWhere::kHost);
+    for (unsigned i = 0; i < 40; ++i) {
+      ctx().post_send(qp, write(mr, 64, i));
+      const std::array<uint8_t, 4> garbage{0xff, 0xff, 0xff, static_cast<uint8_t>(i)};
+      system().node().hub->host_memory().write(qp->db_record - pcie::kHostBase, garbage.data(), garbage.size());
+      EXPECT_EQ(complete(cq, 1).at(0).wr_id, i);
+    }
+  });
+  EXPECT_EQ(recorder.frames.size(), 40u);
+  EXPECT_TRUE(recorder.errors.empty());
+}
+
 class RingTest : public VerbsTest, public ::testing::WithParamInterface<SqWhere> {};
 INSTANTIATE_TEST_SUITE_P(All, RingTest, ::testing::Values(SqWhere::kDevice, SqWhere::kBf, SqWhere::kHost),
                          [](const auto& info) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the simulator, and checks all rules of tests/waves over the waveform of every run.
 
-  check_runs.py GROUP --rnicsim PROGRAM --dir DIR [--tests FOLDER]   runs of a group: stages, scenarios, system
+  check_runs.py GROUP --rnicsim PROGRAM --dir DIR [--tests FOLDER]   runs of a group: stages, scenarios, system, arp
   check_runs.py triggered --dir DIR                                  after all groups: no rule has stayed without an event
 
 A rule that finds nothing to look at in one run passes; one that finds nothing in any run is a failure, since nothing would
@@ -27,6 +27,7 @@ ANY = sorted(p for p in HERE.glob("*.toml") if p != TIMELINE) + sorted(HERE.glob
     HERE.glob("inside/*.toml"))
 UNLOADED = sorted(HERE.glob("unloaded/*.toml"))
 GOOD = sorted(HERE.glob("good/*.toml"))
+COLLECTIVE = sorted(HERE.glob("collective/*.toml"))  # of the AllReduce engine, which runs alone
 
 # One message at a time, of one packet: latencies hold too. The first is the document's own.
 STAGES = [
@@ -65,6 +66,11 @@ SCENARIOS = [
      "--set pcie.nph_credits=1 --set pcie.ph_credits=1 --set pcie.pd_credits=32 --set devmem.read_latency=200"),
     ("tests/wave/runs/errors.toml", ""),
     ("tests/wave/runs/two_nodes.toml", ""),
+]
+ARP = [
+    "--ranks 4 --count 8k --steps 2",
+    "--ranks 8 --count 2k --type half --wide --frag 256 --order burst --slots 4",
+    "--ranks 3 --count 4k --type bf16 --frag 64 --order random --duplicate 5% --late 5% --early 5% --corrupt 5% --hostile 5% --flip 5%",
 ]
 NCCL = "--nccl-log tests/data/nccl_log_allreduce_2ranks.txt --max-bytes 64k"
 # Tests of the whole system that do what no scenario can: pushes of two pieces, failed reads, lost CQs, no bus mastering
@@ -125,7 +131,7 @@ class Group:
                 if program([self.rnicsim, "wavecheck", path, wave]).returncode == 2:
                     print(f"without {path.relative_to(HERE)}: no such signals in this NIC", flush=True)
                     self.any.remove(path)
-            rules = [p for p in rules if p in self.any or p in GOOD + UNLOADED or p == TIMELINE]
+            rules = [p for p in rules if p in self.any or p in GOOD + UNLOADED + COLLECTIVE or p == TIMELINE]
         self.waves += 1
         junit = wave.with_suffix(".xml")
         command = [self.rnicsim, "wavecheck", *[os.path.relpath(p, ROOT) for p in rules], wave, "--junit", junit]
@@ -174,11 +180,16 @@ class Group:
                     continue
                 self.check(test, self.dir / f"{test.split('.')[1].replace('/', '_')}.fst", self.any)
 
+    def arp(self):
+        ours = not any(m.startswith("arp_") for m in self.replaced)
+        for options in ARP:
+            self.simulate(f"arp {options}", ["arp", *options.split()], [p for p in COLLECTIVE if ours or p.stem != "arp_fsm_inside"])
+
 
 def triggered(folder):
     """The union over all groups."""
     total = {}
-    for group in ("stages", "scenarios", "system"):
+    for group in ("stages", "scenarios", "system", "arp"):
         path = folder / f"{group}.json"
         if not path.exists():
             sys.exit(f"{path} is missing: the group has not run, or has failed")
@@ -193,7 +204,7 @@ def triggered(folder):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("group", choices=["stages", "scenarios", "system", "triggered"])
+    ap.add_argument("group", choices=["stages", "scenarios", "system", "arp", "triggered"])
     ap.add_argument("--rnicsim", type=pathlib.Path, help="the rnicsim program")
     ap.add_argument("--tests", type=pathlib.Path, help="tests/ of the build folder, with the tests' programs")
     ap.add_argument("--replaced", default="", help="RTL modules that an override replaces, with commas between")

@@ -239,8 +239,9 @@ inline Bytes build_frame(const FrameFields& f, const Bytes& payload) {
 }
 
 /// Takes a request's frame apart and checks opcode, lengths, checksum, reserved bits, pad and ICRC. Bytes behind the IP
-/// packet are Ethernet padding. A UDP checksum other than 0 is a problem, since this NIC sends none.
-inline ParsedFrame parse_frame(const Bytes& b) {
+/// packet are Ethernet padding. A UDP checksum other than 0 is a problem, since this NIC sends none. `known`: opcodes
+/// that are no problem; what stands behind the BTH of one that is no request's is left in the payload.
+inline ParsedFrame parse_frame(const Bytes& b, bool (*known)(uint8_t) = opcode_is_request) {
   ParsedFrame r;
   FrameFields& f = r.fields;
   auto check = [&r](bool good, const char* what) {
@@ -283,7 +284,7 @@ inline ParsedFrame parse_frame(const Bytes& b) {
   if (!check(ip + ip_len <= b.size(), "IP length beyond the frame")) return r;
   const size_t bth = udp + 8;
   f.bth_opcode = b[bth];
-  check(opcode_is_request(f.bth_opcode), "BTH opcode is no request's");
+  check(known(f.bth_opcode), "BTH opcode is no request's");
   f.solicited = b[bth + 1] >> 7;
   f.mig_req = b[bth + 1] >> 6 & 1;
   const unsigned pad = b[bth + 1] >> 4 & 3;

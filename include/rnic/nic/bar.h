@@ -53,6 +53,10 @@ class ConfigSpace {
   uint16_t bdf_ = 0;
 };
 
+/// What an enumerator does with a function: sizes and places its BARs, sets MPS, MRRS, 8-bit tags and RCB, switches
+/// memory space and bus mastering on. Gives the BARs' bus addresses. Throws SimError when nothing answers.
+std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb);
+
 /// What the decoder drives.
 class BarClient {
  public:
@@ -72,6 +76,9 @@ class BarDecoder {
 
   /// Counts the RTL's pulses (bits as in stat_t).
   void count(const rtl::stat_t& pulses);
+  /// The same of the AllReduce engine's pulses, and its levels.
+  void count_arp(const rtl::arp_stat_t& pulses);
+  void set_arp_levels(unsigned slots_used, unsigned slots_done, bool busy);
   /// Puts an entry into BAR2's error log (oldest are overwritten) and updates the health registers.
   void log(const rtl::event_t& event, uint64_t now_ns);
   /// Counters that live elsewhere (MAC), read through on demand: name as in the register map.
@@ -101,6 +108,7 @@ class BarDecoder {
   void add_log_entry(unsigned kind, const rtl::event_t& event, uint64_t now_ns, uint64_t address);
   uint64_t counter_value(size_t i) const;
   void clear_counters();
+  void count_bits(uint32_t bits, const std::vector<int>& counter);
 
   ConfigSpace& config_;
   Memory& device_memory_;
@@ -110,6 +118,7 @@ class BarDecoder {
   std::vector<std::function<uint64_t()>> provided_;
   std::vector<uint64_t> provided_base_;  ///< value of a provided counter when the counters were last cleared
   std::vector<int> pulse_counter_;       ///< stat_t bit -> counter, -1: none
+  std::vector<int> arp_counter_;         ///< the same of arp_stat_t
   size_t mmio_unsupported_, flush_errors_;
   uint64_t errors_logged_ = 0;
   uint32_t commands_ = 0;

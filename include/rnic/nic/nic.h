@@ -17,16 +17,11 @@
 #include "rnic/net/mac.h"
 #include "rnic/nic/bar.h"
 #include "rnic/observe/observer.h"
+#include "rnic/observe/trace.h"
 #include "rnic/pcie/hub.h"
 #include "rnic/profile/profile.h"
 
 namespace rnic {
-
-struct TraceOptions {
-  std::string path;      ///< FST file; empty: no waveform
-  uint64_t from_ps = 0;  ///< first and last instant written
-  uint64_t to_ps = ~uint64_t{0};
-};
 
 struct NicOptions {
   unsigned id = 0;

@@ -44,6 +44,7 @@ struct Register {
 
 enum class CounterSource : uint8_t {
   kPulse,  ///< counts a pulse of stat_t
+  kArp,    ///< counts a pulse of the AllReduce engine's arp_stat_t
   kModel,  ///< counted by the BAR decoder
   kMac,    ///< read from the MAC
   kLater,  ///< nobody counts it yet: 0 unless somebody provides it
@@ -55,7 +56,7 @@ struct Counter {
   const char* desc;
   uint32_t offset;
   CounterSource source;
-  uint8_t pulse;         ///< kPulse: bit of stat_t
+  uint8_t pulse;         ///< kPulse, kArp: bit of stat_t or arp_stat_t
 };
 
 enum class QpState : uint8_t {
@@ -253,6 +254,8 @@ inline constexpr uint32_t kFatalIndex = 0x108;
 inline constexpr uint32_t kTemperature = 0x10c;
 inline constexpr uint32_t kFatalTime = 0x110;
 inline constexpr uint32_t kCounterCtrl = 0x180;
+inline constexpr uint32_t kArpSlots = 0x200;
+inline constexpr uint32_t kArpState = 0x204;
 inline constexpr uint32_t kTxPacketsPhy = 0x1000;
 inline constexpr uint32_t kTxBytesPhy = 0x1008;
 inline constexpr uint32_t kRxPacketsPhy = 0x1010;
@@ -299,6 +302,28 @@ inline constexpr uint32_t kCplUnexpected = 0x1150;
 inline constexpr uint32_t kCplError = 0x1158;
 inline constexpr uint32_t kCplMalformed = 0x1160;
 inline constexpr uint32_t kMmioUnsupported = 0x1168;
+inline constexpr uint32_t kArpFrag = 0x1170;
+inline constexpr uint32_t kArpBeat = 0x1178;
+inline constexpr uint32_t kArpFirst = 0x1180;
+inline constexpr uint32_t kArpFull = 0x1188;
+inline constexpr uint32_t kArpWritten = 0x1190;
+inline constexpr uint32_t kArpAcked = 0x1198;
+inline constexpr uint32_t kArpParity = 0x11a0;
+inline constexpr uint32_t kArpDuplicate = 0x11a8;
+inline constexpr uint32_t kArpLate = 0x11b0;
+inline constexpr uint32_t kArpNoSlot = 0x11b8;
+inline constexpr uint32_t kArpBadGroup = 0x11c0;
+inline constexpr uint32_t kArpBadType = 0x11c8;
+inline constexpr uint32_t kArpBadOffset = 0x11d0;
+inline constexpr uint32_t kArpBadLength = 0x11d8;
+inline constexpr uint32_t kArpBadRank = 0x11e0;
+inline constexpr uint32_t kArpDamaged = 0x11e8;
+inline constexpr uint32_t kArpBadAck = 0x11f0;
+inline constexpr uint32_t kArpBadContext = 0x11f8;
+inline constexpr uint32_t kArpEvtLost = 0x1200;
+inline constexpr uint32_t kArpStallHazard = 0x1208;
+inline constexpr uint32_t kArpStallRead = 0x1210;
+inline constexpr uint32_t kArpStallDrain = 0x1218;
 inline constexpr uint32_t kLogHead = 0x8000;
 inline constexpr uint32_t kLogCount = 0x8004;
 inline constexpr uint32_t kErrorLogKind = 0x8200;
@@ -378,6 +403,17 @@ inline constexpr Field kFields[] = {kNs};
 namespace counter_ctrl {
 inline constexpr Field kClear{"clear", 0, 1, Access::kWrite, 0x0, "Writing 1 clears all counters; log and health stay."};
 inline constexpr Field kFields[] = {kClear};
+}
+
+namespace arp_slots {
+inline constexpr Field kUsed{"used", 0, 11, Access::kRead, 0x0, "Slots that are not free."};
+inline constexpr Field kDone{"done", 16, 11, Access::kRead, 0x0, "Slots whose result is written and waits for its acknowledge."};
+inline constexpr Field kFields[] = {kUsed, kDone};
+}
+
+namespace arp_state {
+inline constexpr Field kBusy{"busy", 0, 1, Access::kRead, 0x0, "Something is in flight: fragments, results, contexts."};
+inline constexpr Field kFields[] = {kBusy};
 }
 
 namespace tx_packets_phy {
@@ -610,6 +646,116 @@ inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
 inline constexpr Field kFields[] = {kValue};
 }
 
+namespace arp_frag {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_beat {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_first {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_full {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_written {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_acked {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_parity {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_duplicate {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_late {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_no_slot {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_group {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_type {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_offset {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_length {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_rank {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_damaged {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_ack {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_bad_context {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_evt_lost {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_stall_hazard {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_stall_read {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace arp_stall_drain {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
 namespace log_head {
 inline constexpr Field kIndex{"index", 0, 4, Access::kRead, 0x0, "Index."};
 inline constexpr Field kFields[] = {kIndex};
@@ -719,6 +865,8 @@ inline constexpr Register kRegisters[] = {
     {"temperature", "Input of the model; 0 until it is set.", 2, false, 32, 0x10c, {1, 1}, {0x0, 0x0}, bar2::temperature::kFields, 1},
     {"fatal_time", "Last fatal error: time. When.", 2, false, 64, 0x110, {1, 1}, {0x0, 0x0}, bar2::fatal_time::kFields, 1},
     {"counter_ctrl", "Counter control. Reads as 0.", 2, false, 32, 0x180, {1, 1}, {0x0, 0x0}, bar2::counter_ctrl::kFields, 1},
+    {"arp_slots", "AllReduce: slots. Of all groups together. 0 in the NIC, which has no receiver yet.", 2, false, 32, 0x200, {1, 1}, {0x0, 0x0}, bar2::arp_slots::kFields, 2},
+    {"arp_state", "AllReduce: state. 0 in the NIC, which has no receiver yet.", 2, false, 32, 0x204, {1, 1}, {0x0, 0x0}, bar2::arp_state::kFields, 1},
     {"tx_packets_phy", "Frames sent on the wire (ethtool -S).", 2, false, 64, 0x1000, {1, 1}, {0x0, 0x0}, bar2::tx_packets_phy::kFields, 1},
     {"tx_bytes_phy", "Bytes sent on the wire, FCS included (ethtool -S).", 2, false, 64, 0x1008, {1, 1}, {0x0, 0x0}, bar2::tx_bytes_phy::kFields, 1},
     {"rx_packets_phy", "Frames received from the wire (ethtool -S).", 2, false, 64, 0x1010, {1, 1}, {0x0, 0x0}, bar2::rx_packets_phy::kFields, 1},
@@ -765,6 +913,28 @@ inline constexpr Register kRegisters[] = {
     {"cpl_error", "PCIe completions with UR, CA or poisoned data.", 2, false, 64, 0x1158, {1, 1}, {0x0, 0x0}, bar2::cpl_error::kFields, 1},
     {"cpl_malformed", "Malformed PCIe completions.", 2, false, 64, 0x1160, {1, 1}, {0x0, 0x0}, bar2::cpl_malformed::kFields, 1},
     {"mmio_unsupported", "Requests to the NIC that it could not serve; each is in the error log.", 2, false, 64, 0x1168, {1, 1}, {0x0, 0x0}, bar2::mmio_unsupported::kFields, 1},
+    {"arp_frag", "Fragments accepted.", 2, false, 64, 0x1170, {1, 1}, {0x0, 0x0}, bar2::arp_frag::kFields, 1},
+    {"arp_beat", "64 B beats of fragments accumulated.", 2, false, 64, 0x1178, {1, 1}, {0x0, 0x0}, bar2::arp_beat::kFields, 1},
+    {"arp_first", "Fragments that initialised their slot.", 2, false, 64, 0x1180, {1, 1}, {0x0, 0x0}, bar2::arp_first::kFields, 1},
+    {"arp_full", "Slots that have got their last contribution.", 2, false, 64, 0x1188, {1, 1}, {0x0, 0x0}, bar2::arp_full::kFields, 1},
+    {"arp_written", "Results written to memory.", 2, false, 64, 0x1190, {1, 1}, {0x0, 0x0}, bar2::arp_written::kFields, 1},
+    {"arp_acked", "Results acknowledged, slots freed.", 2, false, 64, 0x1198, {1, 1}, {0x0, 0x0}, bar2::arp_acked::kFields, 1},
+    {"arp_parity", "Slots lost to a parity error of the accumulators: nothing was written.", 2, false, 64, 0x11a0, {1, 1}, {0x0, 0x0}, bar2::arp_parity::kFields, 1},
+    {"arp_duplicate", "Fragments of a rank that had contributed to the slot before.", 2, false, 64, 0x11a8, {1, 1}, {0x0, 0x0}, bar2::arp_duplicate::kFields, 1},
+    {"arp_late", "Fragments of a result that is acknowledged, or of an older step.", 2, false, 64, 0x11b0, {1, 1}, {0x0, 0x0}, bar2::arp_late::kFields, 1},
+    {"arp_no_slot", "Fragments whose slot held an earlier result.", 2, false, 64, 0x11b8, {1, 1}, {0x0, 0x0}, bar2::arp_no_slot::kFields, 1},
+    {"arp_bad_group", "Fragments of an unknown group.", 2, false, 64, 0x11c0, {1, 1}, {0x0, 0x0}, bar2::arp_bad_group::kFields, 1},
+    {"arp_bad_type", "Fragments of another type or operation than their group's.", 2, false, 64, 0x11c8, {1, 1}, {0x0, 0x0}, bar2::arp_bad_type::kFields, 1},
+    {"arp_bad_offset", "Fragments that begin where none does.", 2, false, 64, 0x11d0, {1, 1}, {0x0, 0x0}, bar2::arp_bad_offset::kFields, 1},
+    {"arp_bad_length", "Fragments of another length than is due, or than their data.", 2, false, 64, 0x11d8, {1, 1}, {0x0, 0x0}, bar2::arp_bad_length::kFields, 1},
+    {"arp_bad_rank", "Fragments of a rank that is no member.", 2, false, 64, 0x11e0, {1, 1}, {0x0, 0x0}, bar2::arp_bad_rank::kFields, 1},
+    {"arp_damaged", "Damaged frames.", 2, false, 64, 0x11e8, {1, 1}, {0x0, 0x0}, bar2::arp_damaged::kFields, 1},
+    {"arp_bad_ack", "Acknowledges of a result that is not there.", 2, false, 64, 0x11f0, {1, 1}, {0x0, 0x0}, bar2::arp_bad_ack::kFields, 1},
+    {"arp_bad_context", "Group contexts refused.", 2, false, 64, 0x11f8, {1, 1}, {0x0, 0x0}, bar2::arp_bad_context::kFields, 1},
+    {"arp_evt_lost", "Events dropped because their queue was full.", 2, false, 64, 0x1200, {1, 1}, {0x0, 0x0}, bar2::arp_evt_lost::kFields, 1},
+    {"arp_stall_hazard", "Cycles in which a beat waited for its address in the adder.", 2, false, 64, 0x1208, {1, 1}, {0x0, 0x0}, bar2::arp_stall_hazard::kFields, 1},
+    {"arp_stall_read", "Cycles in which a beat waited for the accumulators' read port.", 2, false, 64, 0x1210, {1, 1}, {0x0, 0x0}, bar2::arp_stall_read::kFields, 1},
+    {"arp_stall_drain", "Cycles in which a result waited for the DMA.", 2, false, 64, 0x1218, {1, 1}, {0x0, 0x0}, bar2::arp_stall_drain::kFields, 1},
     {"log_head", "Error log: head. Entry that is written next; the latest one is the one before it.", 2, false, 32, 0x8000, {1, 1}, {0x0, 0x0}, bar2::log_head::kFields, 1},
     {"log_count", "Error log: count. Entries logged since reset, modulo 2^32; the log keeps the latest 16.", 2, false, 32, 0x8004, {1, 1}, {0x0, 0x0}, bar2::log_count::kFields, 1},
     {"error_log.kind", "What happened; 0: empty entry.", 2, false, 32, 0x8200, {16, 1}, {0x20, 0x0}, bar2::error_log_kind::kFields, 1},
@@ -831,8 +1001,30 @@ inline constexpr Counter kCounters[] = {
     {"cpl_error", "PCIe completions with UR, CA or poisoned data.", 0x1158, CounterSource::kPulse, 1},
     {"cpl_malformed", "Malformed PCIe completions.", 0x1160, CounterSource::kPulse, 0},
     {"mmio_unsupported", "Requests to the NIC that it could not serve; each is in the error log.", 0x1168, CounterSource::kModel, 0},
+    {"arp_frag", "Fragments accepted.", 0x1170, CounterSource::kArp, 21},
+    {"arp_beat", "64 B beats of fragments accumulated.", 0x1178, CounterSource::kArp, 20},
+    {"arp_first", "Fragments that initialised their slot.", 0x1180, CounterSource::kArp, 19},
+    {"arp_full", "Slots that have got their last contribution.", 0x1188, CounterSource::kArp, 18},
+    {"arp_written", "Results written to memory.", 0x1190, CounterSource::kArp, 17},
+    {"arp_acked", "Results acknowledged, slots freed.", 0x1198, CounterSource::kArp, 16},
+    {"arp_parity", "Slots lost to a parity error of the accumulators: nothing was written.", 0x11a0, CounterSource::kArp, 15},
+    {"arp_duplicate", "Fragments of a rank that had contributed to the slot before.", 0x11a8, CounterSource::kArp, 14},
+    {"arp_late", "Fragments of a result that is acknowledged, or of an older step.", 0x11b0, CounterSource::kArp, 13},
+    {"arp_no_slot", "Fragments whose slot held an earlier result.", 0x11b8, CounterSource::kArp, 12},
+    {"arp_bad_group", "Fragments of an unknown group.", 0x11c0, CounterSource::kArp, 11},
+    {"arp_bad_type", "Fragments of another type or operation than their group's.", 0x11c8, CounterSource::kArp, 10},
+    {"arp_bad_offset", "Fragments that begin where none does.", 0x11d0, CounterSource::kArp, 9},
+    {"arp_bad_length", "Fragments of another length than is due, or than their data.", 0x11d8, CounterSource::kArp, 8},
+    {"arp_bad_rank", "Fragments of a rank that is no member.", 0x11e0, CounterSource::kArp, 7},
+    {"arp_damaged", "Damaged frames.", 0x11e8, CounterSource::kArp, 6},
+    {"arp_bad_ack", "Acknowledges of a result that is not there.", 0x11f0, CounterSource::kArp, 5},
+    {"arp_bad_context", "Group contexts refused.", 0x11f8, CounterSource::kArp, 4},
+    {"arp_evt_lost", "Events dropped because their queue was full.", 0x1200, CounterSource::kArp, 3},
+    {"arp_stall_hazard", "Cycles in which a beat waited for its address in the adder.", 0x1208, CounterSource::kArp, 2},
+    {"arp_stall_read", "Cycles in which a beat waited for the accumulators' read port.", 0x1210, CounterSource::kArp, 1},
+    {"arp_stall_drain", "Cycles in which a result waited for the DMA.", 0x1218, CounterSource::kArp, 0},
 };
 inline constexpr uint32_t kCounterBase = 0x1000;
-inline constexpr uint32_t kNumCounters = 46;
+inline constexpr uint32_t kNumCounters = 68;
 
 }  // namespace rnic::regs

@@ -36,6 +36,8 @@ struct Sensitivity {
   std::string figure;  ///< its name
   double percent = 0, nominal = 0;
   std::vector<VariedKey> keys;  ///< the largest effect first
+
+  bool has_stages() const;  ///< some run has a stage that moved
 };
 
 /// One job for each value: `words` with the key set last.
