@@ -16,7 +16,7 @@ module rnic_top #(
   parameter int unsigned QpcEntries = 256,
   parameter int unsigned CqcEntries = 64,
   parameter int unsigned MptEntries = 64,
-  parameter int unsigned NumTags = 256,
+  parameter int unsigned NumTags = 512,
   parameter int unsigned DescDepth = 512
 ) (
   input  logic clk_i,
@@ -134,8 +134,7 @@ module rnic_top #(
   logic grant_valid, grant_ready, rel;
   logic [9:0] grant_qpn;
   rnic_pkg::turn_end_t turn_end;
-  logic turn_open, turn_close, others, hungry, starving, idle_sched;
-  logic [3:0] turn_open_prio, turn_close_prio;
+  logic others, hungry, starving, idle_sched;
 
   // PFC: a priority that is paused on any port gets no turns; what it has under way waits in the MAC.
   logic [7:0] paused;
@@ -150,7 +149,6 @@ module rnic_top #(
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_qpn_o(grant_qpn),
     .release_i(rel), .turn_end_i(turn_end), .others_o(others),
     .hungry_i(hungry), .starving_i(starving), .prio_ready_i(~paused),
-    .open_o(turn_open), .open_prio_o(turn_open_prio), .close_o(turn_close), .close_prio_o(turn_close_prio),
     .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
     .rate_valid_i, .rate_i,
     .stat_coalesced_o(coalesced),
@@ -305,17 +303,9 @@ module rnic_top #(
   rnic_pkg::payload_t inl;
   logic idle_seg;
 
-  // A QP with a rate gets one packet a turn, since its rate is looked at between turns. With several jobs in the segmenter
-  // this holds for each, anyway.
-  logic rated_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) rated_q <= 1'b0;
-    else if (job_valid && job_ready) rated_q <= job.qpc.rate_en;
-  end
-
   tx_segmenter u_tx_segmenter (
     .clk_i, .rst_ni,
-    .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(others || rated_q),
+    .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(others),
     .mpt_req_valid_o(mpt_req_valid), .mpt_req_ready_i(mpt_req_ready), .mpt_req_idx_o(mpt_req_idx),
     .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
     .desc_valid_o(desc_valid), .desc_ready_i(desc_ready), .desc_o(desc),
@@ -382,8 +372,10 @@ module rnic_top #(
   logic unexpected_dma, unexpected_gen, malformed_dma, malformed_gen;
   logic idle_dma, idle_gen;
 
+  localparam int unsigned WqeTags = 64;          // of NumTags
   dma_master #(
-    .NumTags(NumTags - 8)                // and eight for WQEs
+    .NumTags(NumTags - WqeTags),
+    .WqeTags(WqeTags)
   ) u_dma_master (
     .clk_i, .rst_ni, .cfg_i(pcie_cfg_i),
     .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd),
@@ -484,17 +476,13 @@ module rnic_top #(
     .idle_o(idle_cqe)
   );
 
-  // ---- Error log: completions first, but an offered event stays; neither is ever dropped ------------------------------
-  logic evt_from_fetch, evt_held_q;      // whose event is offered; the fetch engine's was, and waits
-  assign evt_from_fetch = evt_fetch_valid && (evt_held_q || !evt_cqe_valid);
-  assign evt_valid_o = evt_cqe_valid || evt_fetch_valid;
-  assign evt_o = evt_from_fetch ? evt_fetch : evt_cqe;
-  assign evt_cqe_ready = evt_ready_i && !evt_from_fetch;
-  assign evt_fetch_ready = evt_ready_i && evt_from_fetch;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) evt_held_q <= 1'b0;
-    else evt_held_q <= evt_from_fetch && !evt_ready_i;
-  end
+  // ---- Error log: completions first -----------------------------------------------------------------------------------
+  event_mux u_event_mux (
+    .clk_i, .rst_ni,
+    .a_valid_i(evt_cqe_valid), .a_ready_o(evt_cqe_ready), .a_i(evt_cqe),
+    .b_valid_i(evt_fetch_valid), .b_ready_o(evt_fetch_ready), .b_i(evt_fetch),
+    .evt_valid_o, .evt_ready_i, .evt_o
+  );
 
   // ---- Observation --------------------------------------------------------------------------------------------------------------------------
   assign probe.cqe = wr_done;

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context cache: direct-mapped, read-only copies of context entries of BAR1's memory. Lookups are answered in order;
-// hits at one a cycle with two cycles of latency, a miss blocks the ones behind it until the entry has come. An entry
-// invalidated while it is being fetched is not kept (the waiting lookup gets the data read). Invalidation empties the
-// slot of its index, whichever entry is in it; lookups taken at that edge or later read anew.
+// hits at one a cycle with two cycles of latency. Up to Misses lines are fetched at a time; lookups behind a miss go
+// on, and wait for their turn to answer. A lookup of an entry that is being fetched waits for the same line.
 //
-// Latency of a hit: taken at edge n, rsp_valid_o after edge n+1. A miss asks for the line after edge n+1 too (later
-// if an earlier answer has not been taken), and answers after the edge at which the last beat comes.
+// A line takes its slot when that is free, and when no other one is being fetched. Else, when more is in use than fits,
+// only one in sixteen does: the others would drive each other out before any of them is looked up again.
+//
+// An entry invalidated while it is being fetched is not kept (the lookups that wait for it get the data read).
+// Invalidation empties the slot of its index, whichever entry is in it; lookups taken at that edge or later read anew.
+//
+// Latency of a hit: taken at edge n, rsp_valid_o after edge n+1, when no answer waits before it. A miss asks for the
+// line after edge n+1 too (later while an earlier request waits), and answers after the edge at which the last beat
+// comes, when it is the oldest one.
 module ctx_cache #(
   parameter int unsigned Entries = 256,        // power of two
   parameter int unsigned IdxW = 10,
   parameter int unsigned LineBytes = 128,      // 64 or 128
+  parameter int unsigned Misses = 16,          // lines being fetched or waiting to be handed on, a power of two
   parameter logic [27:0] Base = '0             // of the table in device memory
 ) (
   input  logic clk_i,
@@ -35,106 +42,173 @@ module ctx_cache #(
   localparam int unsigned OffW = $clog2(LineBytes);
   localparam int unsigned TagW = (IdxW > SlotW) ? IdxW - SlotW : 1;
 
-  typedef enum logic [1:0] {
-    Lookup,
-    Ask,
-    Fill
-  } state_e;
+  localparam int unsigned LineNumW = $clog2(Misses);
+  localparam int unsigned Waiting = 2 * Misses;  // lookups that wait for their turn to answer
+  localparam int unsigned UsersW = $clog2(Waiting) + 1;
 
   logic [LineW-1:0] data_mem [Entries];
   logic [TagW-1:0] tag_mem [Entries];
   logic [Entries-1:0] valid_q;
 
-  // Stage 1: a lookup with the memories' registered outputs. It stays here through a miss.
-  state_e state_q;
+  // Stage 1: a lookup with the memories' registered outputs.
   logic s1_valid_q;
   logic [IdxW-1:0] s1_idx_q;
   logic [LineW-1:0] s1_data_q;
   logic [TagW-1:0] s1_tag_q;
-  logic [SlotW-1:0] req_slot, s1_slot, inval_slot;
-  logic [TagW-1:0] s1_want;
+  logic [SlotW-1:0] req_slot, s1_slot, inval_slot, fill_slot;
+  logic [TagW-1:0] s1_want, fill_tag;
+  logic take, s1_hit, s1_pass, s1_wait, s1_share, s1_miss, s1_go;
 
-  // Answer
-  logic rsp_valid_q;
-  logic [LineW-1:0] rsp_q;
-
-  logic take, s1_hit, s1_miss, s1_answer, fill_last, inval_s1;
-  logic killed_q;                                // invalidated since it missed
+  // Lines on their way
+  logic [Misses-1:0] used, same, come_q, killed_q;    // killed: invalidated since it was missed
+  logic [LineW-1:0] line_mem [Misses];
+  logic [LineNumW-1:0] free_num, same_num, fill_num;
+  logic [Misses-1:0] free_sel;
+  logic [IdxW-1:0] fill_idx;
   logic [LineW-1:0] line;
+  logic any_free, fill_valid, fill_last, fill_keep;
+  logic [15:0] chance_q;
+
+  // Lookups behind a miss
+  logic order_room, order_valid, order_push, order_hit, hits_room, hits_valid, pop;
+  logic [LineNumW-1:0] order_num;
+  logic [$clog2(Waiting):0] order_fill;
+  logic [LineW-1:0] hits_data;
+  logic [LineNumW:0] hits_fill;
+
+  // Requests and answer
+  logic ask_room, ask_valid, asked_room;
+  logic [LineNumW:0] ask_fill, asked_fill;
+  logic [IdxW-1:0] ask_idx;
+  logic rsp_valid_q, rsp_free;
+  logic [LineW-1:0] rsp_q;
 
   assign req_slot = req_idx_i[SlotW-1:0];
   assign s1_slot = s1_idx_q[SlotW-1:0];
   assign inval_slot = inval_idx_i[SlotW-1:0];
+  assign fill_slot = fill_idx[SlotW-1:0];
   if (IdxW > SlotW) begin : g_tag
     assign s1_want = s1_idx_q[IdxW-1:SlotW];
+    assign fill_tag = fill_idx[IdxW-1:SlotW];
   end else begin : g_no_tag
     assign s1_want = '0;
+    assign fill_tag = '0;
   end
 
+  // ---- Lookup -----------------------------------------------------------------------------------------------------
   // The valid bit is looked at in stage 1, so it knows of every invalidation up to now.
   assign s1_hit = valid_q[s1_slot] && s1_tag_q == s1_want;
-  assign s1_miss = state_q == Lookup && s1_valid_q && !s1_hit;
-  assign s1_answer = state_q == Lookup && s1_valid_q && s1_hit && (!rsp_valid_q || rsp_ready_i);
-  assign req_ready_o = state_q == Lookup && (!s1_valid_q || s1_answer);
+  assign s1_pass = s1_valid_q && s1_hit && !order_valid && rsp_free;
+  assign s1_wait = s1_valid_q && s1_hit && !s1_pass && order_room && hits_room;
+  assign s1_share = s1_valid_q && !s1_hit && same != '0 && order_room;
+  assign s1_miss = s1_valid_q && !s1_hit && same == '0 && order_room && any_free;
+  assign s1_go = s1_pass || s1_wait || s1_share || s1_miss;
+  assign req_ready_o = !s1_valid_q || s1_go;
   assign take = req_valid_i && req_ready_o;
-  assign fill_last = state_q == Fill && dm_rsp_valid_i && dm_rsp_i.last;
-  assign inval_s1 = inval_i && inval_slot == s1_slot;
-
-  assign rsp_valid_o = rsp_valid_q;
-  assign rsp_o = rsp_q;
-  assign stat_miss_o = s1_miss;
-  assign idle_o = !s1_valid_q && !rsp_valid_q;
-
-  // Asks only when the answer register is free: nothing but this miss can fill it, so the data always has its place.
-  assign dm_req_valid_o = state_q == Ask && !rsp_valid_q;
-  always_comb begin
-    dm_req_o = '0;
-    dm_req_o.two = LineBytes == 128;
-    dm_req_o.addr = Base + {{(28 - IdxW - OffW){1'b0}}, s1_idx_q, {OffW{1'b0}}};
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      state_q <= Lookup;
-    end else begin
-      unique case (state_q)
-        Lookup: if (s1_miss) state_q <= Ask;
-        Ask: if (dm_req_valid_o && dm_req_ready_i) state_q <= Fill;
-        Fill: if (fill_last) state_q <= Lookup;
-        default: state_q <= Lookup;
-      endcase
-    end
-  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) s1_valid_q <= 1'b0;
-    else if (take || s1_answer || fill_last) s1_valid_q <= take;
+    else if (take || s1_go) s1_valid_q <= take;
   end
 
+  // A line that comes into the slot meanwhile is what was read: the valid bit is that line's.
   always_ff @(posedge clk_i) begin
-    if (take) begin
-      s1_idx_q <= req_idx_i;
+    if (take) s1_idx_q <= req_idx_i;
+    if (fill_keep && fill_slot == (take ? req_slot : s1_slot)) begin
+      s1_data_q <= line;
+      s1_tag_q <= fill_tag;
+    end else if (take) begin
       s1_data_q <= data_mem[req_slot];
       s1_tag_q <= tag_mem[req_slot];
     end
   end
 
+  // ---- Request ----------------------------------------------------------------------------------------------------
+  // There is room for as many as there are lines, so a lookup never waits for device memory to take a request.
+  fifo #(.Width(IdxW), .Depth(Misses)) u_ask (
+    .clk_i, .rst_ni,
+    .wr_valid_i(s1_miss),
+    .wr_ready_o(ask_room),
+    .wr_data_i(s1_idx_q),
+    .rd_valid_o(ask_valid),
+    .rd_ready_i(dm_req_ready_i),
+    .rd_data_o(ask_idx),
+    .fill_o(ask_fill)
+  );
+
+  assign dm_req_valid_o = ask_valid;
+  always_comb begin
+    dm_req_o = '0;
+    dm_req_o.two = LineBytes == 128;
+    dm_req_o.addr = Base + {{(28 - IdxW - OffW){1'b0}}, ask_idx, {OffW{1'b0}}};
+  end
+
+  // Answers of device memory come in the order of the requests.
+  fifo #(.Width(LineNumW + IdxW), .Depth(Misses)) u_asked (
+    .clk_i, .rst_ni,
+    .wr_valid_i(s1_miss),
+    .wr_ready_o(asked_room),
+    .wr_data_i({free_num, s1_idx_q}),
+    .rd_valid_o(fill_valid),
+    .rd_ready_i(fill_last),
+    .rd_data_o({fill_num, fill_idx}),
+    .fill_o(asked_fill)
+  );
+
+  // ---- Lines on their way -----------------------------------------------------------------------------------------
+  // Every miss has its place here before it asks; it is free again when the last lookup that waits for the line has
+  // been answered.
+  assign free_sel = ~used & (used + 1'b1);         // the lowest
+  assign any_free = used != '1;
+  always_comb begin
+    free_num = '0;
+    same_num = '0;
+    for (int unsigned i = 0; i < Misses; i++) begin
+      if (free_sel[i]) free_num = free_num | i[LineNumW-1:0];
+      if (same[i]) same_num = same_num | i[LineNumW-1:0];
+    end
+  end
+
+  for (genvar i = 0; i < Misses; i++) begin : g_line
+    logic [IdxW-1:0] idx_q;
+    logic [UsersW-1:0] users_q;
+    logic more, less;
+    assign used[i] = users_q != '0;
+    assign same[i] = used[i] && !killed_q[i] && idx_q == s1_idx_q;
+    assign more = (s1_miss && free_sel[i]) || (s1_share && same[i]);
+    assign less = pop && !order_hit && order_num == i;
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) users_q <= '0;
+      else if (more != less) users_q <= more ? users_q + 1'b1 : users_q - 1'b1;
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (s1_miss && free_sel[i]) begin
+        idx_q <= s1_idx_q;
+        come_q[i] <= 1'b0;
+        killed_q[i] <= 1'b0;                       // an invalidation at this edge comes before the read
+      end else begin
+        if (fill_last && fill_num == i) come_q[i] <= 1'b1;
+        if (inval_i && inval_slot == idx_q[SlotW-1:0]) killed_q[i] <= 1'b1;
+      end
+    end
+  end
+
+  // ---- Fill -------------------------------------------------------------------------------------------------------
+  assign fill_last = dm_rsp_valid_i && dm_rsp_i.last;
+  assign fill_keep = fill_last && !killed_q[fill_num] &&
+                     (!valid_q[fill_slot] || asked_fill == {{LineNumW{1'b0}}, 1'b1} || chance_q[3:0] == '0);
+
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) rsp_valid_q <= 1'b0;
-    else if (s1_answer || fill_last) rsp_valid_q <= 1'b1;
-    else if (rsp_ready_i) rsp_valid_q <= 1'b0;
+    if (!rst_ni) chance_q <= 16'd1;
+    else if (fill_last) chance_q <= {chance_q[14:0], chance_q[15] ^ chance_q[13] ^ chance_q[12] ^ chance_q[10]};
   end
 
-  always_ff @(posedge clk_i) begin
-    if (fill_last) rsp_q <= line;
-    else if (s1_answer) rsp_q <= s1_data_q;
-  end
-
-  // Fill
   if (LineBytes == 128) begin : g_two
     logic [511:0] low_q;
     always_ff @(posedge clk_i) begin
-      if (state_q == Fill && dm_rsp_valid_i && !dm_rsp_i.last) low_q <= dm_rsp_i.data;
+      if (dm_rsp_valid_i && !dm_rsp_i.last) low_q <= dm_rsp_i.data;
     end
     assign line = {dm_rsp_i.data, low_q};
   end else begin : g_one
@@ -142,25 +216,65 @@ module ctx_cache #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (fill_last) begin
-      data_mem[s1_slot] <= line;
-      tag_mem[s1_slot] <= s1_want;
+    if (fill_keep) begin
+      data_mem[fill_slot] <= line;
+      tag_mem[fill_slot] <= fill_tag;
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) killed_q <= 1'b0;
-    else if (s1_miss) killed_q <= 1'b0;        // an invalidation at this edge comes before the read
-    else if (state_q != Lookup && inval_s1) killed_q <= 1'b1;
+  always_ff @(posedge clk_i) begin
+    if (fill_last) line_mem[fill_num] <= line;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       valid_q <= '0;
-    end else if (inval_i || fill_last) begin
-      if (fill_last) valid_q[s1_slot] <= !killed_q;
+    end else if (inval_i || fill_keep) begin
+      if (fill_keep) valid_q[fill_slot] <= 1'b1;
       if (inval_i) valid_q[inval_slot] <= 1'b0;
     end
+  end
+
+  // ---- Answers in order -------------------------------------------------------------------------------------------
+  assign order_push = s1_wait || s1_share || s1_miss;
+  fifo #(.Width(LineNumW + 1), .Depth(Waiting)) u_order (
+    .clk_i, .rst_ni,
+    .wr_valid_i(order_push),
+    .wr_ready_o(order_room),
+    .wr_data_i({s1_hit, s1_share ? same_num : free_num}),
+    .rd_valid_o(order_valid),
+    .rd_ready_i(pop),
+    .rd_data_o({order_hit, order_num}),
+    .fill_o(order_fill)
+  );
+
+  fifo #(.Width(LineW), .Depth(Misses)) u_hits (
+    .clk_i, .rst_ni,
+    .wr_valid_i(s1_wait),
+    .wr_ready_o(hits_room),
+    .wr_data_i(s1_data_q),
+    .rd_valid_o(hits_valid),
+    .rd_ready_i(pop && order_hit),
+    .rd_data_o(hits_data),
+    .fill_o(hits_fill)
+  );
+
+  assign rsp_free = !rsp_valid_q || rsp_ready_i;
+  // A line that comes while the oldest lookup waits for one is that one's.
+  assign pop = order_valid && rsp_free && (order_hit || come_q[order_num] || fill_last);
+  assign rsp_valid_o = rsp_valid_q;
+  assign rsp_o = rsp_q;
+  assign stat_miss_o = s1_miss;
+  assign idle_o = !s1_valid_q && !order_valid && !rsp_valid_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) rsp_valid_q <= 1'b0;
+    else if (rsp_free) rsp_valid_q <= pop || s1_pass;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (pop) rsp_q <= order_hit ? hits_data : come_q[order_num] ? line_mem[order_num] : line;
+    else if (s1_pass) rsp_q <= s1_data_q;
   end
 
 `ifndef SYNTHESIS
@@ -173,6 +287,11 @@ module ctx_cache #(
   stream_checker #(.Width(606)) u_check_dm (
     .clk_i, .rst_ni, .valid_i(dm_req_valid_o), .ready_i(dm_req_ready_i), .data_i(dm_req_o)
   );
-  DataOnlyWhenAsked : assert property (@(posedge clk_i) disable iff (!rst_ni) dm_rsp_valid_i |-> state_q == Fill);
+  DataOnlyWhenAsked : assert property (@(posedge clk_i) disable iff (!rst_ni) dm_rsp_valid_i |-> fill_valid);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) s1_miss |-> ask_room && asked_room);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) order_valid && order_hit |-> hits_valid);
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   fill_last && !order_hit && !come_q[order_num] |-> order_num == fill_num);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) (same & (same - 1'b1)) == '0);
 `endif
 endmodule

@@ -7,14 +7,18 @@
 // completions never have to wait. A request is finished when the bytes that it asked for have arrived, whatever the
 // completer's byte count says; only then is its tag free. A failed read returns one beat with last and its status,
 // after all its tags have been answered.
-// WQEs are read beside payload, by a second reader with a buffer and eight tags of its own: 248..255, or 24..31 without
-// extended tags. The payload's has those below. A WQE's request goes before the payload's, but an offered one stays.
+// WQEs are read beside payload, by a second reader with a buffer and tags of its own: the highest WqeTags of the 10-bit
+// ones, WqeTags8 of the 8-bit ones, and 8 of the 5-bit ones. Payload has the lowest: from 256 on where 10-bit tags are
+// enabled, since those below are for completers without them, else from 0 on. A WQE's request goes before the payload's,
+// but an offered one stays.
 // Writes: data in lane 0 on; posted. wr_done_o pulses when the last TLP of the write has been accepted at the pins.
 //
 // Inside are two dma_read and a dma_write; they share nothing. Without bus mastering a read returns DmaNoMaster and a
 // write is swallowed. There is no completion timer: a read that is never answered stays.
 module dma_master #(
-  parameter int unsigned NumTags = 248,        // payload reads: 1..248
+  parameter int unsigned NumTags = 448,        // payload reads: 1..768-WqeTags
+  parameter int unsigned WqeTags = 64,         // WQE reads: power of two, 8..256
+  parameter int unsigned WqeTags8 = 32,        // of them with 8-bit tags: power of two, 8..WqeTags, at most 128
   parameter int unsigned BufBytes = 65536,
   parameter int unsigned MaxReads = 512,       // rd_req in flight
   parameter int unsigned WqeBufBytes = 16384,
@@ -70,28 +74,36 @@ module dma_master #(
   output rnic_pkg::op_t probe_done_op_o,
   output logic idle_o
 );
-  localparam int unsigned WqeTags = 8;
-  localparam logic [4:0] WqeTop = 5'd31;       // their tags' upper bits, with extended tags
-  localparam logic [4:0] WqeTop5 = 5'd3;       // and without
+  localparam int unsigned WqeTags5 = 8;
+  // Of a WQE's tag the bits that say that it is one's; the others count.
+  localparam logic [9:0] WqeTop = -10'(WqeTags);
+  localparam logic [9:0] WqeTop8 = {2'b0, -8'(WqeTags8)};
+  localparam logic [9:0] WqeTop5 = {5'b0, -5'(WqeTags5)};
 
-  if (NumTags < 1 || NumTags > 256 - WqeTags) $error("NumTags must be 1..248");
+  if (WqeTags < 8 || WqeTags > 256 || (WqeTags & (WqeTags - 1)) != 0) $error("WqeTags must be a power of two, 8..256");
+  if (WqeTags8 < 8 || WqeTags8 > 128 || WqeTags8 > WqeTags || (WqeTags8 & (WqeTags8 - 1)) != 0) begin : gen_bad
+    $error("WqeTags8 must be a power of two, 8..WqeTags, at most 128");
+  end
+  if (NumTags < 1 || NumTags > 768 - WqeTags) $error("NumTags must be 1..768-WqeTags");
 
   logic rd_idle, rd2_idle, wr_idle;
   assign idle_o = rd_idle && rd2_idle && wr_idle;
 
   // ---- Requests: WQEs first -----------------------------------------------------------------------------------------
   logic treq_pay_valid, treq_wqe_valid, treq_wqe_go, held_q;
-  logic [4:0] wqe_top;
+  logic [9:0] wqe_top, wqe_count;
   rnic_pkg::tlp_req_t treq_pay, treq_wqe;
-  assign wqe_top = cfg_i.ext_tag ? WqeTop : WqeTop5;
+  assign wqe_top = cfg_i.tag10 ? WqeTop : cfg_i.ext_tag ? WqeTop8 : WqeTop5;
+  assign wqe_count = cfg_i.tag10 ? 10'(WqeTags - 1) : cfg_i.ext_tag ? 10'(WqeTags8 - 1) : 10'(WqeTags5 - 1);
   assign treq_wqe_go = treq_wqe_valid && !held_q;
   assign treq_rd_valid_o = treq_pay_valid || treq_wqe_valid;
 
   always_comb begin
     treq_rd_o = treq_pay;
+    if (cfg_i.tag10) treq_rd_o.tag[9:8] = treq_pay.tag[9:8] + 2'd1;
     if (treq_wqe_go) begin
       treq_rd_o = treq_wqe;
-      treq_rd_o.tag = {2'b0, wqe_top, treq_wqe.tag[2:0]};
+      treq_rd_o.tag = wqe_top | treq_wqe.tag;
     end
   end
 
@@ -102,11 +114,13 @@ module dma_master #(
 
   // ---- Completions go by their tag, all beats of one together -------------------------------------------------------
   logic cpl_wqe, cpl_wqe_q;
-  rnic_pkg::cpl_t cpl_local;
-  assign cpl_wqe = cpl_i.sop ? cpl_i.tag[9:3] == {2'b0, wqe_top} : cpl_wqe_q;
+  rnic_pkg::cpl_t cpl_pay, cpl_local;
+  assign cpl_wqe = cpl_i.sop ? (cpl_i.tag & ~wqe_count) == wqe_top : cpl_wqe_q;
   always_comb begin
+    cpl_pay = cpl_i;
+    if (cfg_i.tag10) cpl_pay.tag[9:8] = cpl_i.tag[9:8] - 2'd1;     // 0..255: beyond those that there are
     cpl_local = cpl_i;
-    cpl_local.tag = {7'b0, cpl_i.tag[2:0]};
+    cpl_local.tag = cpl_i.tag & wqe_count;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -121,7 +135,8 @@ module dma_master #(
 
   dma_read #(
     .NumTags(NumTags),
-    .NumTags5(24),
+    .NumTags8(256 - WqeTags8),
+    .NumTags5(32 - WqeTags5),
     .BufBytes(BufBytes),
     .MaxReads(MaxReads)
   ) u_read (
@@ -138,7 +153,7 @@ module dma_master #(
     .treq_rd_ready_i(treq_rd_ready_i && !treq_wqe_go),
     .treq_rd_o(treq_pay),
     .cpl_valid_i(cpl_valid_i && !cpl_wqe),
-    .cpl_i,
+    .cpl_i(cpl_pay),
     .stat_unexpected_o(pay_unexpected),
     .stat_cpl_error_o(pay_error),
     .stat_malformed_o(pay_malformed),
@@ -153,6 +168,8 @@ module dma_master #(
   rnic_pkg::op_t wqe_probe_rd_op, wqe_probe_done_op;
   dma_read #(
     .NumTags(WqeTags),
+    .NumTags8(WqeTags8),
+    .NumTags5(WqeTags5),
     .BufBytes(WqeBufBytes),
     .MaxReads(MaxWqeReads)
   ) u_read_wqe (

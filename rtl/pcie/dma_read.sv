@@ -12,7 +12,8 @@
 // pay_valid_o 4 cycles (3 after probe_done_o). One TLP a cycle; one payload beat a cycle, and one cycle more for a
 // read that starts inside a line and reaches into the next.
 module dma_read #(
-  parameter int unsigned NumTags = 256,        // 1..256, from 0 on
+  parameter int unsigned NumTags = 512,        // 1..768, from 0 on
+  parameter int unsigned NumTags8 = 256,       // of them without 10-bit tags: 1..256
   parameter int unsigned NumTags5 = 32,        // of them without extended tags: 1..32
   parameter int unsigned BufBytes = 65536,     // power of two, at least 8192
   parameter int unsigned MaxReads = 128        // power of two, at least 2
@@ -102,7 +103,7 @@ module dma_read #(
   rnic_pkg::op_t nx_op_q, sp_op_q;
   logic sp_valid, sp_last, sp_open, sp_in_valid, fire;
   logic tag_valid, a_used;
-  logic [7:0] tag, a_tag;
+  logic [9:0] tag, a_tag;
   logic [12:0] sp_lanes, sp_next_len;
   logic [10:0] sp_dws;
   assign go_bus = cfg_i.bus_master;
@@ -120,7 +121,7 @@ module dma_read #(
   assign treq_rd_o.write = 1'b0;
   assign treq_rd_o.addr = sp_addr;
   assign treq_rd_o.len = sp_len;
-  assign treq_rd_o.tag = {2'b0, tag};
+  assign treq_rd_o.tag = tag;
   assign treq_rd_o.attr = 3'b000;      // strictly ordered, snooped
   assign treq_rd_o.op = sp_op_q;
   assign probe_rd_o = accept;
@@ -143,14 +144,16 @@ module dma_read #(
   );
 
   logic b_fin;
-  logic [7:0] b_tag_q;
+  logic [9:0] b_tag_q;
   tag_allocator #(
     .NumTags(NumTags),
+    .NumTags8(NumTags8),
     .NumTags5(NumTags5)
   ) u_tags (
     .clk_i,
     .rst_ni,
     .ext_tag_i(cfg_i.ext_tag),
+    .tag10_i(cfg_i.tag10),
     .want_i(!sp_open || sp_in_valid),  // a piece waits after this edge
     .tag_valid_o(tag_valid),
     .tag_o(tag),
@@ -204,10 +207,10 @@ module dma_read #(
 
   // Lookup of the tag at the first beat, with what stage B is just writing.
   logic a_sop, a_same, a_hit;
-  assign a_tag = cpl_i.tag[7:0];
+  assign a_tag = cpl_i.tag;
   assign a_sop = cpl_valid_i && cpl_i.sop;
   assign a_same = b_end && b_tag_q == a_tag;
-  assign a_hit = cpl_i.tag[9:8] == 2'd0 && a_used && !(a_same && b_fin);
+  assign a_hit = a_used && !(a_same && b_fin);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -343,8 +346,10 @@ module dma_read #(
         done_q[wslot] <= !go_bus;
       end
       if (b_all) done_q[b_slot_q] <= 1'b1;
-      if (accept || (step && step_last)) begin
-        free_q <= free_q - (accept ? (LineW + 1)'(in_lines) : '0) + (step && step_last ? (LineW + 1)'(h_lines) : '0);
+      if (accept || (step && step_last)) begin : lines_free
+        logic [LineW:0] left;
+        left = free_q - (accept ? (LineW + 1)'(in_lines) : '0);
+        free_q <= step && step_last ? left + (LineW + 1)'(h_lines) : left;
       end
       if (nx_valid_q) nx_valid_q <= !sp_open;
       else nx_valid_q <= accept && go_bus && !sp_open;

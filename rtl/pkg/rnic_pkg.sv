@@ -16,7 +16,7 @@ package rnic_pkg;
   localparam int unsigned MptIdxW = 16;          // 65536 memory protection entries
   localparam int unsigned DataW = 512;
   localparam int unsigned DataBytes = 64;
-  localparam int unsigned NumTags = 256;         // outstanding PCIe reads
+  localparam int unsigned NumTags = 512;         // outstanding PCIe reads
   localparam int unsigned TagW = 10;             // width of the TLP's tag field
   localparam int unsigned DmAddrW = 28;          // device memory behind BAR1: 256 MiB
   localparam int unsigned MaxPayload = 4096;     // largest path MTU, and largest request given to dma_master
@@ -34,6 +34,7 @@ package rnic_pkg;
   typedef struct packed {
     logic bus_master;          // memory requests allowed
     logic ext_tag;             // 8-bit tags allowed (else 5 bits)
+    logic tag10;               // 10-bit tags allowed, whatever ext_tag says
     logic [2:0] mps;           // 0: 128 B .. 5: 4096 B
     logic [2:0] mrrs;          // 0: 128 B .. 5: 4096 B
     logic rcb;                 // 0: 64 B, 1: 128 B

@@ -5,22 +5,25 @@
 // What our block does: the head of rtl/host/ctx_cache.sv, and docs/blocks. What holds for every block:
 // docs/howto/override.md.
 //
-// Latency: a hit 2 cycles (CtxCacheTest.HitTakesTwoCycles); it stands in WQE fetch, DMA read and CQE write.
+// Latency: a hit 2 cycles when none waits before it (CtxCacheTest.HitTakesTwoCycles); it stands in WQE fetch, DMA read
+// and CQE write.
 // A version that takes N cycles more declares +latency+ctx_cache+N in its list.
 //
 // Streams that come in: req. A beat is taken at the edge before which valid and ready are both high; ready may depend
 // on valid, valid never on ready; valid and payload stay until then.
 //
 // Has to drive, whatever is inside:
-//   stat_miss_o  once for each line read
+//   stat_miss_o  once for each line read; lookups that share it do not count
 //   idle_o       low from a lookup until its answer has been taken
 //
 // Has to keep:
 //   freshness  lookups taken at the edge of inval_i or later see the memory after it
+//   answers    in the order of the lookups; lines of device memory are always taken, so room is reserved before asking
 module ctx_cache #(
   parameter int unsigned Entries = 256,        // power of two
   parameter int unsigned IdxW = 10,
   parameter int unsigned LineBytes = 128,      // 64 or 128
+  parameter int unsigned Misses = 16,          // lines being fetched or waiting to be handed on, a power of two
   parameter logic [27:0] Base = '0             // of the table in device memory
 ) (
   input  logic clk_i,
@@ -61,7 +64,7 @@ module ctx_cache #(
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   logic idle;
   ctx_cache_ref #(
-    .Entries(Entries), .IdxW(IdxW), .LineBytes(LineBytes), .Base(Base)
+    .Entries(Entries), .IdxW(IdxW), .LineBytes(LineBytes), .Misses(Misses), .Base(Base)
   ) u_ref (
     .clk_i, .rst_ni, .req_valid_i(req_valid), .req_ready_o(req_ready), .req_idx_i(req_idx),
     .rsp_valid_o, .rsp_ready_i, .rsp_o, .inval_i, .inval_idx_i, .dm_req_valid_o, .dm_req_ready_i,

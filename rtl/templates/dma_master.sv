@@ -27,10 +27,12 @@
 //   payload      offered only when the whole packet is there, in request order
 //   wr_done_o    when the last TLP of the write has been accepted at the pins; the NIC takes it as the probe cqe
 //   completions  always taken
-//   wqe_reads    neither wait for payload's data nor hold it up; their tags are 248 to 255, or 24 to 31 without
-//                extended tags
+//   wqe_reads    neither wait for payload's data nor hold it up; their tags are 960 to 1023 of 10 bits, 224 to 255 of
+//                8, or 24 to 31 of 5
 module dma_master #(
-  parameter int unsigned NumTags = 248,        // payload reads: 1..248
+  parameter int unsigned NumTags = 448,        // payload reads: 1..768-WqeTags
+  parameter int unsigned WqeTags = 64,         // WQE reads: power of two, 8..256
+  parameter int unsigned WqeTags8 = 32,        // of them with 8-bit tags: power of two, 8..WqeTags, at most 128
   parameter int unsigned BufBytes = 65536,
   parameter int unsigned MaxReads = 512,       // rd_req in flight
   parameter int unsigned WqeBufBytes = 16384,
@@ -151,7 +153,7 @@ module dma_master #(
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   logic idle;
   dma_master_ref #(
-    .NumTags(NumTags), .BufBytes(BufBytes), .MaxReads(MaxReads), .WqeBufBytes(WqeBufBytes), .MaxWqeReads(MaxWqeReads)
+    .NumTags(NumTags), .WqeTags(WqeTags), .WqeTags8(WqeTags8), .BufBytes(BufBytes), .MaxReads(MaxReads), .WqeBufBytes(WqeBufBytes), .MaxWqeReads(MaxWqeReads)
   ) u_ref (
     .clk_i, .rst_ni, .cfg_i, .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd), .pay_valid_o,
     .pay_ready_i, .pay_o, .rd2_valid_i(rd2_valid), .rd2_ready_o(rd2_ready), .rd2_i(rd2),

@@ -22,7 +22,8 @@
 //   stat_malformed_o   as in dma_master
 //   idle_o             low while a read is queued, in flight or not yet handed out
 module dma_read #(
-  parameter int unsigned NumTags = 256,        // 1..256, from 0 on
+  parameter int unsigned NumTags = 512,        // 1..768, from 0 on
+  parameter int unsigned NumTags8 = 256,       // of them without 10-bit tags: 1..256
   parameter int unsigned NumTags5 = 32,        // of them without extended tags: 1..32
   parameter int unsigned BufBytes = 65536,     // power of two, at least 8192
   parameter int unsigned MaxReads = 128        // power of two, at least 2
@@ -74,7 +75,7 @@ module dma_read #(
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   logic idle;
   dma_read_ref #(
-    .NumTags(NumTags), .NumTags5(NumTags5), .BufBytes(BufBytes), .MaxReads(MaxReads)
+    .NumTags(NumTags), .NumTags8(NumTags8), .NumTags5(NumTags5), .BufBytes(BufBytes), .MaxReads(MaxReads)
   ) u_ref (
     .clk_i, .rst_ni, .cfg_i, .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd), .pay_valid_o,
     .pay_ready_i, .pay_o, .treq_rd_valid_o, .treq_rd_ready_i, .treq_rd_o, .cpl_valid_i, .cpl_i,

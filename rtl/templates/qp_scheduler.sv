@@ -7,7 +7,8 @@
 // docs/howto/override.md.
 //
 // Latency: a ring at edge n is granted after edge n when nothing else waits, and so is a release with more work when no
-// other QP has work; otherwise five edges.
+// other QP has work; otherwise after edge n + 2 when no QP waits and its round and its priority's share allow it, else
+// after edge n + 4.
 // It is part of the contract: its test follows it edge by edge.
 //
 // Has to drive, whatever is inside:
@@ -16,14 +17,13 @@
 //                     and none of them is due at now_i
 //
 // Has to keep:
-//   turns        a QP is handed out once at a time; a ring in between gives another turn
-//   fairness     QPs of a priority share by weight, in bytes; with equal weights none is more than two MTU packets from
-//                its share
-//   priorities   strict ones first, higher before lower; the others share by weight; none is chosen while its bit of
-//                prio_ready_i is 0
-//   rate         a QP with a rate is not granted before the time that GCRA gives; timer_deadline_o is the earliest such
-//                time
-//   reservation  open_o and close_o come once for each turn, with the same priority
+//   turns       a QP is handed out once at a time; a ring in between gives another turn
+//   fairness    QPs of a priority share by weight, in bytes; with equal weights none is more than two MTU packets from
+//               its share
+//   priorities  strict ones first, higher before lower; the others share by weight; none is chosen while its bit of
+//               prio_ready_i is 0
+//   rate        a QP with a rate is not granted before the time that GCRA gives; timer_deadline_o is the earliest such
+//               time
 module qp_scheduler (
   input  logic clk_i,
   input  logic rst_ni,
@@ -44,10 +44,6 @@ module qp_scheduler (
   input  logic hungry_i,               // little: turns may be longer than a packet
   input  logic starving_i,             // next to nothing: rounds may end early
   input  logic [7:0] prio_ready_i,     // a QP of this priority may be granted
-  output logic open_o,                 // a QP has been chosen; prio 8: unknown
-  output logic [3:0] open_prio_o,
-  output logic close_o,                // its turn is over
-  output logic [3:0] close_prio_o,
   // CmdQpModify: what is remembered of the QP is forgotten
   input  logic clear_i,
   input  logic [9:0] clear_qpn_i,
@@ -64,7 +60,7 @@ module qp_scheduler (
   qp_scheduler_ref u_ref (
     .clk_i, .rst_ni, .cfg_i, .now_i, .ring_i, .ring_qpn_i, .grant_valid_o, .grant_ready_i,
     .grant_qpn_o, .release_i, .turn_end_i, .others_o, .hungry_i, .starving_i, .prio_ready_i,
-    .open_o, .open_prio_o, .close_o, .close_prio_o, .clear_i, .clear_qpn_i, .rate_valid_i, .rate_i,
-    .stat_coalesced_o, .timer_valid_o, .timer_deadline_o, .idle_o
+    .clear_i, .clear_qpn_i, .rate_valid_i, .rate_i, .stat_coalesced_o, .timer_valid_o,
+    .timer_deadline_o, .idle_o
   );
 endmodule

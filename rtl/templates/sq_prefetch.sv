@@ -25,7 +25,7 @@ module sq_prefetch #(
   parameter int unsigned Entries = 32,         // power of two, 2..512
   parameter int unsigned Blocks = 32,          // of an entry: power of two, at least 8
   parameter int unsigned Chunk = 8,            // blocks of a read: power of two, 4..Blocks/2
-  parameter int unsigned MaxReads = 16         // reads under way: power of two
+  parameter int unsigned MaxReads = 32         // reads under way: power of two
 ) (
   input  logic clk_i,
   input  logic rst_ni,

@@ -16,7 +16,8 @@
 // each is in it once. A QP with a rate passes through rate_limiter after each turn.
 //
 // Latency: a ring at edge n is granted from after edge n when nothing else waits, and so is a release with more work
-// when no other QP has work. Otherwise five edges. One grant a cycle, one every two from lists of one QP.
+// when no other QP has work. Otherwise three edges when no QP waits and its round and its priority's share allow it, and
+// five else. One grant a cycle, one every two from lists of one QP.
 module qp_scheduler (
   input  logic clk_i,
   input  logic rst_ni,
@@ -37,10 +38,6 @@ module qp_scheduler (
   input  logic hungry_i,               // little: turns may be longer than a packet
   input  logic starving_i,             // next to nothing: rounds may end early
   input  logic [7:0] prio_ready_i,     // a QP of this priority may be granted
-  output logic open_o,                 // a QP has been chosen; prio 8: unknown
-  output logic [3:0] open_prio_o,
-  output logic close_o,                // its turn is over
-  output logic [3:0] close_prio_o,
   // CmdQpModify: what is remembered of the QP is forgotten
   input  logic clear_i,
   input  logic [9:0] clear_qpn_i,
@@ -154,10 +151,18 @@ module qp_scheduler (
   rnic_pkg::turn_end_t a_turn_q;
   logic [DefW-1:0] a_quantum_q;
   logic [RoundW+4:0] a_granted_q;      // read here: the QP may pass and be granted anew at this edge
+  logic a_fresh_q;                     // read here for the depth of the logic
+  logic [DefW-1:0] a_deficit_q, a_kept_q;
+  logic release_at_b, release_clear;
+  logic b_turn;                        // of the next stage: it is about to write the QP's counter
+  logic [9:0] b_qpn_q;
+  logic [DefW-1:0] b_left;
   logic [7:0] turn_weight;
 
   assign free_ready = !release_i;
   assign ringq_pop = !release_i && !free_valid;
+  assign release_at_b = b_turn && b_qpn_q == release_qpn;
+  assign release_clear = clear_i && clear_qpn_i == release_qpn;
   assign turn_weight = turn_end_i.weight == 8'd0 ? 8'd1 : turn_end_i.weight;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -172,9 +177,12 @@ module qp_scheduler (
       a_turn_q <= turn_end_i;
       a_quantum_q <= {5'b0, turn_weight, 10'b0} + {10'b0, turn_weight, 5'b0};    // Quantum * weight
       a_granted_q <= granted_mem[release_qpn];
+      a_fresh_q <= (fresh_q[release_qpn] && !release_at_b) || release_clear;
+      a_deficit_q <= release_at_b ? b_left : drr_mem[release_qpn];
+      a_kept_q <= known_q[release_qpn] && !release_clear ? quantum_mem[release_qpn] : Quantum;
       a_back_q <= back;
       a_pass_q <= release_pass;
-      a_teach_q <= teaches && !(clear_i && clear_qpn_i == release_qpn);
+      a_teach_q <= teaches && !release_clear;
     end else if (free_valid || ringq_valid) begin
       a_kind_q <= free_valid ? KindFree : KindRing;
       a_qpn_q <= free_valid ? free_qpn : ringq_qpn;
@@ -188,7 +196,7 @@ module qp_scheduler (
   assign a_learn = a_turn && a_teach_q && !(clear_i && clear_qpn_i == a_qpn_q);
   assign a_known = known_q[a_qpn_q];
   assign a_class = a_learn ? {1'b0, a_turn_q.prio} : a_known ? {1'b0, prio_mem[a_qpn_q]} : Unknown;
-  assign a_quantum = a_learn ? a_quantum_q : a_known ? quantum_mem[a_qpn_q] : Quantum;
+  assign a_quantum = a_learn ? a_quantum_q : a_kept_q;
 
   always_ff @(posedge clk_i) begin
     if (a_learn) prio_mem[a_qpn_q] <= a_turn_q.prio;
@@ -208,7 +216,6 @@ module qp_scheduler (
   // ==== B: where it goes =============================================================================================
   logic b_valid_q, b_back_q, b_pass_q, b_from_list_q;
   logic [1:0] b_kind_q;
-  logic [9:0] b_qpn_q;
   logic [13:0] b_bytes_q;
   logic [3:0] b_class_q, b_granted_class_q, b_place_class_q;
   logic [RoundW-1:0] b_granted_round_q, b_place_q;
@@ -231,16 +238,17 @@ module qp_scheduler (
         b_back_q <= a_back_q;
         b_pass_q <= a_pass_q;
         b_bytes_q <= a_turn_q.bytes;
-        b_deficit_q <= (fresh_q[a_qpn_q] ? a_quantum : drr_mem[a_qpn_q]) - {{(DefW-14){1'b0}}, a_turn_q.bytes};
+        b_deficit_q <= (a_fresh_q ? a_quantum : a_deficit_q) - {{(DefW-14){1'b0}}, a_turn_q.bytes};
       end
     end
   end
 
   logic [RoundW-1:0] base_q [Classes];               // this round
   logic [RoundW-1:0] b_base, b_ahead, b_target;
-  logic b_turn, b_limited, b_same, b_put, b_close;
+  logic b_limited, b_same, b_goes, b_pass, b_put;
   logic [2:0] b_rounds;                // quanta that it gets
-  logic [DefW-1:0] b_sum1, b_sum2, b_sum3, b_sum4, b_left;
+  logic [2:0] b_steps;                 // rounds from this one to its
+  logic [DefW-1:0] b_sum1, b_sum2, b_sum3, b_sum4;
   assign b_turn = b_valid_q && b_kind_q == KindTurn;
   assign b_limited = limited[b_qpn_q];
   assign b_base = base_q[b_class_q];
@@ -271,15 +279,14 @@ module qp_scheduler (
 
   // A round that is over counts as this one, and so does another priority's.
   always_comb begin
-    b_target = b_base;
-    if (b_turn) b_target = b_base + (b_same && b_ahead <= 16'd3 ? b_ahead : 16'd0) + {13'b0, b_rounds};
-    else if (b_same && b_ahead <= 16'd7) b_target = b_place_q;
+    b_steps = 3'd0;
+    if (b_turn) b_steps = (b_same && b_ahead <= 16'd3 ? b_ahead[2:0] : 3'd0) + b_rounds;
+    else if (b_same && b_ahead <= 16'd7) b_steps = b_ahead[2:0];
   end
+  assign b_target = b_base + {{(RoundW-3){1'b0}}, b_steps};
 
-  assign b_put = b_valid_q && (b_kind_q == KindFree || (!b_limited && (b_kind_q == KindRing || (b_back_q && !b_pass_q))));
-  assign b_close = b_turn;
-  assign close_o = b_close;
-  assign close_prio_o = b_granted_class_q;
+  assign b_goes = b_valid_q && (b_kind_q == KindFree || (!b_limited && (b_kind_q == KindRing || (b_back_q && !b_pass_q))));
+  assign b_put = b_goes && !b_pass;    // to its list
 
   always_ff @(posedge clk_i) begin
     if (b_turn) drr_mem[b_qpn_q] <= b_left;
@@ -314,7 +321,7 @@ module qp_scheduler (
   // ==== Lists ========================================================================================================
   logic [Lists-1:0] filled;
   logic take;
-  logic [6:0] take_list, b_list;
+  logic [6:0] take_list, b_list, out_list;
   logic [9:0] take_qpn;
   assign b_list = {b_class_q, b_target[2:0]};
   qp_lists #(.Lists(Lists), .QpnW(QpnW)) u_lists (
@@ -328,23 +335,25 @@ module qp_scheduler (
   logic [QpnW:0] out_mem [Lists];
   logic [Lists-1:0] outs_q;            // not zero
   logic [6:0] close_list;
-  logic list_close;
+  logic list_close, hand_out;
   logic [QpnW:0] outs_more, outs_less;
-  assign list_close = b_close && b_from_list_q;
+  assign list_close = b_turn && b_from_list_q;
   assign close_list = {b_granted_class_q, b_granted_round_q[2:0]};
-  assign outs_more = (outs_q[take_list] ? out_mem[take_list] : '0) + 1'b1;
+  assign hand_out = take || b_pass;
+  assign out_list = take ? take_list : b_list;
+  assign outs_more = (outs_q[out_list] ? out_mem[out_list] : '0) + 1'b1;
   assign outs_less = out_mem[close_list] - 1'b1;
 
   always_ff @(posedge clk_i) begin
-    if (take && !(list_close && close_list == take_list)) out_mem[take_list] <= outs_more;
-    if (list_close && !(take && close_list == take_list)) out_mem[close_list] <= outs_less;
+    if (hand_out && !(list_close && close_list == out_list)) out_mem[out_list] <= outs_more;
+    if (list_close && !(hand_out && close_list == out_list)) out_mem[close_list] <= outs_less;
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       outs_q <= '0;
-    end else if (take || list_close) begin
+    end else if (hand_out || list_close) begin
       if (list_close) outs_q[close_list] <= outs_less != '0;
-      if (take) outs_q[take_list] <= 1'b1;
+      if (hand_out) outs_q[out_list] <= 1'b1;
     end
   end
 
@@ -357,7 +366,7 @@ module qp_scheduler (
     assign outs = 8'({outs_q[8*c +: 8], outs_q[8*c +: 8]} >> base_q[c][2:0]);
     assign filled_now[c] = lists[3:0] != 4'd0;
     assign first[2*c +: 2] = lists[0] ? 2'd0 : lists[1] ? 2'd1 : lists[2] ? 2'd2 : 2'd3;
-    assign over[c] = !(b_put && b_class_q == 4'(c)) &&
+    assign over[c] = !(b_goes && b_class_q == 4'(c)) &&
                      ((!lists[0] && !outs[0] && (lists != 8'd0 || outs != 8'd0)) ||
                       (starving_i && !filled_now[c] && lists != 8'd0));
     always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -454,24 +463,31 @@ module qp_scheduler (
   assign release_ready = ready[release_class] && !(teaches ? turn_end_i.rate_en : limited[release_qpn]);
   assign release_pass = back && load && num_busy_q == 11'd1 && !ring_new && release_ready;
 
-  assign load_class = ring_pass ? ring_class : release_pass ? release_class : sel_class_q;
-  assign load_round = take ? sel_round_q : base_q[load_class];
+  // Nobody waits, and from its list it would be granted at once: past the lists
+  logic [Classes-1:0] pays;
+  assign pays = {1'b1, positive | cfg_i.strict};
+  assign b_pass = b_goes && filled == '0 && load && !release_pass && ready[b_class_q] && pays[b_class_q] &&
+                  (!b_steps[2] || starving_i);
+
+  logic chosen;
+  logic [9:0] load_qpn;
+  assign chosen = take || ring_pass || release_pass || b_pass;
+  assign load_qpn = ring_pass ? ring_qpn_i : release_pass ? release_qpn : take ? take_qpn : b_qpn_q;
+  assign load_class = ring_pass ? ring_class : release_pass ? release_class : take ? sel_class_q : b_class_q;
+  assign load_round = take ? sel_round_q : b_pass ? b_target : base_q[load_class];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) grant_valid_q <= 1'b0;
-    else if (load) grant_valid_q <= take || ring_pass || release_pass;
+    else if (load) grant_valid_q <= chosen;
   end
 
   always_ff @(posedge clk_i) begin
-    if (take || ring_pass || release_pass) begin
-      grant_qpn_q <= ring_pass ? ring_qpn_i : release_pass ? release_qpn : take_qpn;
-      granted_mem[ring_pass ? ring_qpn_i : release_pass ? release_qpn : take_qpn] <= {take, load_class, load_round};
+    if (chosen) begin
+      grant_qpn_q <= load_qpn;
+      granted_mem[load_qpn] <= {hand_out, load_class, load_round};
     end
-    if (take && sel_class_q != Unknown) latest_q <= sel_class_q[2:0];
+    if (hand_out && load_class != Unknown) latest_q <= load_class[2:0];
   end
-
-  assign open_o = take || ring_pass || release_pass;
-  assign open_prio_o = load_class;
 
   logic [QpnW:0] active;
   assign active = num_busy_q - throttled;
@@ -486,7 +502,7 @@ module qp_scheduler (
   GrantOfWaiting : assert property (@(posedge clk_i) disable iff (!rst_ni)
     grant_valid_q |-> busy_q[grant_qpn_q] && !out_q[grant_qpn_q]);
   OneWayToTheRegister : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    {1'b0, take} + {1'b0, ring_pass} + {1'b0, release_pass} <= 2'd1);
+    {2'b0, take} + {2'b0, ring_pass} + {2'b0, release_pass} + {2'b0, b_pass} <= 3'd1);
   RingsFit : assert property (@(posedge clk_i) disable iff (!rst_ni) ring_new && !ring_pass |-> ringq_room);
 `endif
 endmodule

@@ -16,13 +16,13 @@
 // A failed read of several blocks is repeated block by block, so that only the WQE that can't be read fails: its lookup
 // hits with the read's status. clear_i throws the QP's entry and all that is in flight for it away.
 //
-// Latency: lookup to answer 3 cycles, to the read that it starts 4; last payload beat to ring 1. A lookup takes 4 cycles,
-// and 1 more for each read that it starts.
+// Latency: lookup to answer 3 cycles, to the read that it starts 4; last payload beat to ring 1. A lookup takes 3 cycles, or
+// 4 with a miss, and 1 more for each read that it starts.
 module sq_prefetch #(
   parameter int unsigned Entries = 32,         // power of two, 2..512
   parameter int unsigned Blocks = 32,          // of an entry: power of two, at least 8
   parameter int unsigned Chunk = 8,            // blocks of a read: power of two, 4..Blocks/2
-  parameter int unsigned MaxReads = 16         // reads under way: power of two
+  parameter int unsigned MaxReads = 32         // reads under way: power of two
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -118,7 +118,9 @@ module sq_prefetch #(
   end
 
   // ---- Who acts in this cycle -------------------------------------------------------------------------------------
+  // A lookup that hits and has no read to start changes nothing any more: whoever comes next need not wait for Idle.
   logic [2:0] state_q;
+  logic open;
   logic scan_turn_q, ring_valid_q;
   logic [9:0] ring_qpn_q;
   logic commit_waits, commit, scan, take, ring_free, rsp_room;
@@ -126,11 +128,11 @@ module sq_prefetch #(
 
   assign ring_free = !ring_valid_q || ring_ready_i;
   assign commit_waits = pay_valid_i && pay_i.last;
-  assign commit = commit_waits && state_q == Idle && ring_free;
-  assign scan = state_q == Idle && !commit_waits && scan_turn_q && |parked;
-  assign pf_req_ready_o = state_q == Idle && !commit_waits && rsp_room && !(scan_turn_q && |parked);
+  assign commit = commit_waits && open && ring_free;
+  assign scan = open && !commit_waits && scan_turn_q && |parked;
+  assign pf_req_ready_o = open && !commit_waits && rsp_room && !(scan_turn_q && |parked);
   assign take = pf_req_valid_i && pf_req_ready_o;
-  assign pay_ready_o = !pay_i.last || (state_q == Idle && ring_free);
+  assign pay_ready_o = !pay_i.last || (open && ring_free);
 
   // ---- Lookup -----------------------------------------------------------------------------------------------------
   logic [9:0] q_qpn_q;
@@ -210,14 +212,15 @@ module sq_prefetch #(
   assign i_go = state_q == Issue && !i_stop_q && num != '0 && (PosW + 1)'(num) <= room && i_fly_q != 3'd7 && fly_room &&
                 (i_must || (!s_others_q && i_narrow_q == '0));
   assign i_done = state_q == Issue && !i_go;
+  assign open = state_q == Idle || (i_done && !i_miss_q);
   assign i_block = q_base_q + {42'b0, i_from_q & q_mask_q};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) state_q <= Idle;
+    else if (take) state_q <= Look;
+    else if (scan && parked[scan_q]) state_q <= Choose;
     else begin
       unique case (state_q)
-        Idle: if (take) state_q <= Look;
-              else if (scan && parked[scan_q]) state_q <= Choose;
         Look: state_q <= Decide;
         Decide: state_q <= dead || failed || park ? Idle : Issue;
         Issue: if (dead || !i_go) state_q <= Idle;
@@ -394,7 +397,7 @@ module sq_prefetch #(
       ring_valid_q <= 1'b0;
     end else begin
       if (ring_ready_i) ring_valid_q <= 1'b0;
-      if (state_q == Idle && |parked) scan_turn_q <= !scan;
+      if (open && |parked) scan_turn_q <= !scan;
 
       if (state_q == Decide && !dead) begin
         parked_q[{q_slot, q_tag}] <= park;

@@ -322,7 +322,7 @@ module tx_segmenter (
 
   // ---- Control ----------------------------------------------------------------------------------------------------
   logic desc_valid_q, rd_valid_q, inl_valid_q, dm_valid_q, st_we_q, err_q, turn_q, release_q;
-  logic failed, must_mark, outs_free, step, sends, starts, others, more;
+  logic failed, must_mark, outs_free, step, sends, starts, others, rated, more;
   logic [23:0] next_psn;
   logic [15:0] next_ip_id;
   logic [31:0] next_offset;
@@ -335,8 +335,10 @@ module tx_segmenter (
   assign step = cur_valid_q && (cur_job_q.noop || (outs_free && !must_mark && cur_wait_q == 2'd0));
   assign sends = step && !cur_job_q.noop;          // a piece, an empty packet or a report
   assign starts = sends && !cur_inside_q;          // its description with it
+  // A QP with a rate gets one packet a turn: its rate is looked at between turns.
+  assign rated = cur_job_q.qpc.rate_en && !cur_job_q.noop;
   assign others = other_waiting_i || job_valid_i || queue_valid;
-  assign cur_done = step && (cur_job_q.noop || failed || (fits && (cur_last_q || others)));
+  assign cur_done = step && (cur_job_q.noop || failed || (fits && (cur_last_q || others || rated)));
   assign more = !cur_job_q.noop && ((!failed && !cur_last_q) || cur_job_q.st.ci != cur_job_q.pi);
   assign next_psn = cur_job_q.st.psn + psn_whole + {23'b0, psn_rest};
   assign next_ip_id = cur_job_q.st.ip_id + {15'b0, !cur_job_q.qpc.ip_id_fixed};

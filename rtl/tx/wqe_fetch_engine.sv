@@ -88,7 +88,7 @@ module wqe_fetch_engine #(
 );
   localparam int unsigned StW = 730;               // tx_state_t
   localparam int unsigned QpcW = 1024;             // qpc_t
-  localparam int unsigned GrantedDepth = 8;        // grants waiting for their context
+  localparam int unsigned GrantedDepth = 32;       // grants waiting for their context
   localparam int unsigned GrantedW = 29 + StW;
   localparam int unsigned PendingW = 56 + StW + QpcW;
   localparam int unsigned FormW = 44;              // what form_of() says of a WQE
@@ -101,7 +101,7 @@ module wqe_fetch_engine #(
   logic [9:0] strobed_qpn_q;
   logic grant_room, grant_fire;
 
-  assign grant_room = granted_fill + {3'b0, strobed_q} < 4'd8;
+  assign grant_room = granted_fill + {5'b0, strobed_q} < 6'd32;
   assign qpc_req_valid_o = grant_valid_i && grant_room;
   assign qpc_req_idx_o = grant_qpn_i;
   assign grant_ready_o = qpc_req_ready_i && grant_room;

@@ -68,9 +68,9 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
     top->evt_ready_i = 1;
     top->tlp_rx_valid_i = 0;  // it reads nothing, so no completion comes
     top->tlp_tx_ready_i = 1;
-    bar_addresses = enumerate(config, static_cast<unsigned>(profile.integer("pcie.mps")),
-                              static_cast<unsigned>(profile.integer("pcie.mrrs")),
-                              static_cast<unsigned>(profile.integer("pcie.rcb")));
+    bar_addresses = enumerate(
+        config, static_cast<unsigned>(profile.integer("pcie.mps")), static_cast<unsigned>(profile.integer("pcie.mrrs")),
+        static_cast<unsigned>(profile.integer("pcie.rcb")), static_cast<unsigned>(profile.integer("pcie.tag_bits")));
     if (!options.trace.path.empty()) {
       wave = std::make_unique<WaveWriter<Varp_engine>>(*top, options.trace, period_ps());
     }

@@ -98,6 +98,7 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
       mps_(static_cast<unsigned>(profile.integer("pcie.mps"))),
       mrrs_(static_cast<unsigned>(profile.integer("pcie.mrrs"))),
       rcb_(static_cast<unsigned>(profile.integer("pcie.rcb"))),
+      tag_bits_(static_cast<unsigned>(profile.integer("pcie.tag_bits"))),
       next_ring_(DmFreeBase) {
   hub_.on_host_write_op([this](uint64_t addr, unsigned, const rtl::op_t& op) {
     auto it = by_ring_.upper_bound(addr);
@@ -109,7 +110,7 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
   });
 }
 
-void Context::enumerate() { bar_ = rnic::enumerate(nic_.config(), mps_, mrrs_, rcb_); }
+void Context::enumerate() { bar_ = rnic::enumerate(nic_.config(), mps_, mrrs_, rcb_, tag_bits_); }
 
 uint64_t Context::alloc(Space space, uint64_t length) {
   uint64_t& next = space == Space::kHost ? next_host_ : next_gpu_;

@@ -43,7 +43,10 @@ constexpr uint32_t kCommandWritable = 0x0546;
 constexpr uint32_t kMemory64 = 0x4;
 constexpr uint32_t kMemory64Prefetchable = 0xc;
 constexpr uint32_t kMsixBir = 4;  // BAR register, not BAR number: BAR2 is registers 4 and 5
-constexpr unsigned kMaxCode = 5;  // 4096 B, of MPS and MRRS
+constexpr uint32_t kTag10Completer = 1 << 16;
+constexpr uint32_t kTag10Requester = 1 << 17;
+constexpr uint32_t kTag10Enable = 1 << 12;  // 10-Bit Tag Requester Enable
+constexpr unsigned kMaxCode = 5;            // 4096 B, of MPS and MRRS
 
 constexpr uint64_t kBarSize[3] = {regs::bar0::kSize, regs::bar1::kSize, regs::bar2::kSize};
 
@@ -89,8 +92,9 @@ ConfigSpace::ConfigSpace(const Link& link) : max_mps_code_(std::min(link.max_mps
   put(kLinkCap, 4, gen | lanes << 4 | 1 << 22);         // ASPM optionality compliance
   put(kLinkCtl, 2, 0, 0x00cb);                          // ASPM control, RCB, common clock, extended synch
   put(kLinkSta, 2, gen | lanes << 4 | 1 << 12);         // slot clock
-  put(kDevCap2, 4, 1 << 4);                             // completion timeout can be disabled
-  put(kDevCtl2, 2, 0, 1 << 4);
+  // Completion timeout can be disabled; 10-bit tags as completer and as requester.
+  put(kDevCap2, 4, 1 << 4 | kTag10Completer | kTag10Requester);
+  put(kDevCtl2, 2, 0, 1 << 4 | kTag10Enable);
   put(kLinkCap2, 4, ((1u << gen) - 1) << 1);  // all speeds up to gen
   put(kLinkCtl2, 2, gen, 0xf);
 }
@@ -134,6 +138,7 @@ rtl::pcie_cfg_t ConfigSpace::settings() const {
   rtl::pcie_cfg_t s;
   s.bus_master = powered() && (get(kCommand, 2) & kBusMaster);
   s.ext_tag = control >> 8 & 1;
+  s.tag10 = (get(kDevCtl2, 2) & kTag10Enable) != 0;
   // Larger than supported is software's fault; the largest supported size is used then.
   s.mps = static_cast<uint8_t>(std::min(control >> 5 & 7, max_mps_code_));
   s.mrrs = static_cast<uint8_t>(std::min(control >> 12 & 7, kMaxCode));
@@ -160,7 +165,7 @@ uint64_t ConfigSpace::bar_size(unsigned n) {
   return kBarSize[n];
 }
 
-std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb) {
+std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb, unsigned tag_bits) {
   constexpr uint64_t kBarBase = 0x0000'2000'0000'0000;
   constexpr uint16_t kNicBdf = 0x0100;
   const auto code = [](unsigned bytes) {  // 128 -> 0 .. 4096 -> 5
@@ -184,12 +189,14 @@ std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mr
     config.write(reg + 4, 4, static_cast<uint32_t>(next >> 32));
     next += size;
   }
-  // PCI Express capability: MPS, MRRS and 8-bit tags in Device Control, RCB in Link Control
+  // PCI Express capability: MPS, MRRS and 8-bit tags in Device Control, RCB in Link Control, 10-bit tags in Device
+  // Control 2
   unsigned cap = config.read(0x34, 1);
   while (cap != 0 && (config.read(cap, 1) & 0xff) != 0x10) cap = config.read(cap + 1, 1) & 0xff;
   if (cap == 0) throw SimError("the device has no PCI Express capability");
-  config.write(cap + 8, 2, code(mrrs) << 12 | 1u << 8 | code(mps) << 5);
+  config.write(cap + 8, 2, code(mrrs) << 12 | (tag_bits >= 8 ? 1u << 8 : 0) | code(mps) << 5);
   config.write(cap + 16, 2, rcb == 128 ? 1u << 3 : 0);
+  if (tag_bits == 10 && (config.read(cap + 0x24, 4) & kTag10Requester)) config.write(cap + 0x28, 2, kTag10Enable);
   config.write(4, 2, 0x0006);  // memory space, bus master
   return bars;
 }

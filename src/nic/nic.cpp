@@ -301,7 +301,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
 
   void device_memory_request(uint64_t t) {
     const auto r = rtl::sample<rtl::dm_req_t>(top->dm_req_o);
-    ++used.dm_requests;
+    used.dm_blocks += !r.write && r.two ? 2 : 1;
     auto* bytes = reinterpret_cast<const uint8_t*>(r.data.data());
     if (r.write) {
       for (unsigned i = 0; i < 64; ++i) {

@@ -65,7 +65,8 @@ ResourceMonitor::ResourceMonitor(const Profile& profile, std::function<ModelUsag
     : read_(std::move(read)),
       period_ps_(to_ps(profile.time("clock.core_period"))),
       line_gbps_(profile.integer("mac.rate")),
-      tags_limit_(static_cast<unsigned>(profile.integer("build.read_tags"))) {}
+      tags_limit_(static_cast<unsigned>(
+          std::min(profile.integer("build.read_tags"), uint64_t{1} << profile.integer("pcie.tag_bits")))) {}
 
 ResourceMonitor::Sample ResourceMonitor::sample(uint64_t ps) const {
   Sample s = now_;
@@ -313,7 +314,7 @@ ResourceReport ResourceMonitor::report() const {
   credits("credits_pd", "credits, posted data (16 B)", ha.pd, hb.pd);
   memory("gpu_memory", "GPU memory, reads", ha.gpu, hb.gpu);
   memory("host_memory", "host memory, reads", ha.host, hb.host);
-  counted("device_memory", "device memory port", nb.dm_requests - na.dm_requests, 1, "one request a cycle");
+  counted("device_memory", "device memory port", nb.dm_blocks - na.dm_blocks, 1, "blocks of 64 B, one a cycle");
   busy("contexts", "contexts read on a miss", ratio(b.contexts_ps - a.contexts_ps, window), 0,
        fmt::format("{} of QPs, CQs and regions; used: time in which one was read", b.contexts - a.contexts));
   r.rows.back().rate = per_s(b.contexts - a.contexts);
@@ -434,7 +435,7 @@ ResourceSeries ResourceMonitor::series() const {
        [](const Sample& x) { return static_cast<double>(x.models.hub.nic_up.busy_ps); });
   line("read_tags", "read tags", [&](const Sample& x) { return static_cast<double>(x.tags_held_ps) / tags_limit_; });
   line("device_memory", "device memory port",
-       [&](const Sample& x) { return static_cast<double>(x.models.nic.dm_requests) * period; });
+       [&](const Sample& x) { return static_cast<double>(x.models.nic.dm_blocks) * period; });
   line("beats_mac", "beats to the MAC",
        [&](const Sample& x) { return static_cast<double>(x.models.nic.mac_beats) * period; });
   line("cqes", "CQE writes", [&](const Sample& x) { return static_cast<double>(x.cqes) * 2 * period; });

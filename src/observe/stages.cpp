@@ -59,7 +59,6 @@ constexpr Way kWays[] = {
     {"credit_counter", {0, 1, 0, 1}},
     {"tx_gather", {0, 0, 1, 0}},
     {"tx_packetizer", {0, 0, 1, 0}},
-    {"tx_egress", {0, 0, 0, 0}},  // not joined
     {"icrc", {0, 0, 1, 0}},
     {"arp_alu", {0, 0, 0, 0}},  // of the AllReduce engine: not on the way of a message
     {"arp_check", {0, 0, 0, 0}},
@@ -78,6 +77,7 @@ constexpr Way kWays[] = {
     {"cqe_writer", {0, 0, 0, 1}},
     {"ctx_cache", {1, 1, 0, 1}},  // contexts of QP, memory region, CQ
     {"dm_arbiter", {1, 0, 0, 0}},
+    {"event_mux", {0, 0, 0, 0}},
     {"fifo", {2, 1, 1, 2}},
     {"stream_register", {0, 0, 1, 0}},
 };

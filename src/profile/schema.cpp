@@ -33,6 +33,7 @@ std::vector<KeyInfo> make_schema() {
       one_of("pcie.mps", "B", {"128", "256", "512", "1024", "2048", "4096"}, "largest TLP payload (MPS)"),
       one_of("pcie.mrrs", "B", {"128", "256", "512", "1024", "2048", "4096"}, "largest read request (MRRS)"),
       one_of("pcie.rcb", "B", {"64", "128"}, "read completion boundary"),
+      one_of("pcie.tag_bits", "1", {"5", "8", "10"}, "bits of the NIC's read tags, which the driver enables"),
       ns("pcie.nic_link_latency", "NIC link, one way: transmitting and receiving PHY, data link layer, flight"),
       ns("pcie.gpu_link_latency", "GPU link, one way: transmitting and receiving PHY, data link layer, flight"),
       ns("pcie.hub_peer_latency", "forwarding between NIC and GPU"),

@@ -1,51 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-module ctx_cache_inner_cover (
+module ctx_cache_inner_cover #(
+  parameter int unsigned IdxW = 10,
+  parameter int unsigned Entries = 256,
+  parameter int unsigned Misses = 16
+) (
   input logic clk_i,
   input logic rst_ni,
-  input logic [1:0] state_q,           // Lookup, Ask, Fill
   input logic s1_valid_q,
+  input logic [IdxW-1:0] s1_idx_q,
   input logic s1_hit,
+  input logic s1_pass,
+  input logic s1_wait,
+  input logic s1_share,
   input logic s1_miss,
-  input logic s1_answer,
+  input logic s1_go,
+  input logic take,
+  input logic [IdxW-1:0] req_idx_i,
+  input logic [Misses-1:0] used,
+  input logic [Misses-1:0] same,
+  input logic [Misses-1:0] come_q,
+  input logic [Misses-1:0] killed_q,
+  input logic any_free,
+  input logic order_room,
+  input logic order_valid,
+  input logic order_hit,
+  input logic [$clog2(Misses)-1:0] order_num,
+  input logic hits_room,
+  input logic pop,
+  input logic ask_valid,
+  input logic fill_valid,
   input logic fill_last,
+  input logic fill_keep,
+  input logic [$clog2(Misses)-1:0] fill_num,
+  input logic [IdxW-1:0] fill_idx,
   input logic inval_i,
-  input logic inval_s1,
-  input logic killed_q,
+  input logic [IdxW-1:0] inval_idx_i,
   input logic rsp_valid_q,
-  input logic dm_req_ready_i
+  input logic rsp_free
 );
-  logic [1:0] was_q;
-  logic known_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      was_q <= 2'd0;
-      known_q <= 1'b0;
-    end else begin
-      was_q <= state_q;
-      known_q <= 1'b1;
-    end
-  end
+  localparam int unsigned SlotW = $clog2(Entries);
+  logic inval_s1, inval_fill, head_here, into_s1, into_take;
+  assign inval_s1 = inval_i && inval_idx_i[SlotW-1:0] == s1_idx_q[SlotW-1:0];
+  assign inval_fill = inval_i && inval_idx_i[SlotW-1:0] == fill_idx[SlotW-1:0];
+  assign head_here = order_valid && !order_hit && order_num == fill_num;
+  assign into_s1 = s1_valid_q && !s1_go && s1_idx_q[SlotW-1:0] == fill_idx[SlotW-1:0];
+  assign into_take = take && req_idx_i[SlotW-1:0] == fill_idx[SlotW-1:0];
 
-  // names(state): Lookup Ask Fill
-  for (genvar s = 0; s < 3; s++) begin : state
-    always_ff @(posedge clk_i) if (rst_ni) begin
-      stays : cover (known_q && was_q == 2'(s) && state_q == 2'(s));
-      goes_on : cover (was_q == 2'(s) && state_q == 2'((s + 1) % 3));
-      invalidated_slot_in_use : cover (state_q == 2'(s) && s1_valid_q && inval_i && inval_s1);
-      invalidated_another_slot : cover (state_q == 2'(s) && s1_valid_q && inval_i && !inval_s1);
-    end
-  end
+  // The slot that the latest miss was for, for two lines of one slot under way.
+  logic [IdxW-1:0] last_idx_q;
+  always_ff @(posedge clk_i) if (s1_miss) last_idx_q <= s1_idx_q;
 
   always_ff @(posedge clk_i) if (rst_ni) begin
-    hit : cover (s1_answer);
-    hit_waits_for_answer_register : cover (state_q == 2'd0 && s1_valid_q && s1_hit && !s1_answer);
-    miss_waits_for_answer_register : cover (state_q == 2'd1 && rsp_valid_q);
-    miss_waits_for_memory : cover (state_q == 2'd1 && !rsp_valid_q && !dm_req_ready_i);
-    fill_kept : cover (fill_last && !killed_q && !(inval_i && inval_s1));
-    fill_dropped : cover (fill_last && killed_q);
-    fill_invalidated_as_it_comes : cover (fill_last && !killed_q && inval_i && inval_s1);
-    invalidated_as_it_misses : cover (s1_miss && inval_i && inval_s1);
+    if (s1_valid_q && s1_hit) begin
+      hit_passes : cover (s1_pass);
+      hit_passes_as_answer_leaves : cover (s1_pass && rsp_valid_q);
+      hit_waits_behind_a_miss : cover (s1_wait && order_valid);
+      hit_waits_for_answer_register : cover (s1_wait && !order_valid);
+      hit_finds_no_room : cover (!order_room || !hits_room);
+    end
+    if (s1_valid_q && !s1_hit) begin
+      shares_line_on_its_way : cover (s1_share && (same & come_q) == '0 && !(fill_last && same[fill_num]));
+      shares_line_that_comes : cover (s1_share && fill_last && same[fill_num]);
+      shares_line_that_waits : cover (s1_share && (same & come_q) != '0);
+      shares_line_as_it_is_handed_on : cover (s1_share && pop && !order_hit && same[order_num]);
+      share_finds_no_room : cover (same != '0 && !order_room);
+      miss_finds_no_line : cover (same == '0 && !any_free);
+    end
+    if (s1_miss) begin
+      missed : cover (1'b1);
+      invalidated_as_it_misses : cover (inval_s1);
+      another_line_of_the_slot_on_its_way : cover (fill_valid && last_idx_q != s1_idx_q &&
+                                                   last_idx_q[SlotW-1:0] == s1_idx_q[SlotW-1:0]);
+      asks_behind_another_miss : cover (ask_valid);
+    end
+    if (s1_share) begin
+      invalidated_as_it_shares : cover (inval_s1);
+    end
+    all_lines_in_use : cover (used == '1);
+    if (fill_last) begin
+      fill_kept : cover (fill_keep && !inval_fill);
+      fill_dropped : cover (killed_q[fill_num]);
+      fill_leaves_the_slot_to_another : cover (!fill_keep && !killed_q[fill_num]);
+      fill_invalidated_as_it_comes : cover (fill_keep && inval_fill);
+      answered_at_once : cover (pop && head_here);
+      waits_for_its_turn : cover (!head_here);
+      waits_for_answer_register : cover (head_here && !rsp_free);
+    end
+    if (fill_keep) begin
+      comes_for_the_waiting_lookup : cover (into_s1 && s1_idx_q == fill_idx);
+      takes_the_slot_of_the_waiting_lookup : cover (into_s1 && s1_idx_q != fill_idx);
+      comes_as_it_is_looked_up : cover (into_take && req_idx_i == fill_idx);
+      takes_the_slot_of_a_lookup : cover (into_take && req_idx_i != fill_idx);
+    end
   end
 endmodule
 
-bind ctx_cache ctx_cache_inner_cover u_inner_cover (.*);
+bind ctx_cache ctx_cache_inner_cover #(.IdxW(IdxW), .Entries(Entries), .Misses(Misses)) u_inner_cover (.*);

@@ -95,10 +95,10 @@ module dma_master_cover (
   // ---- Completions ---------------------------------------------------------------------------------------------------
   // In which order requests left, and whether a tag's request has been answered in part.
   logic [15:0] sent_q, latest_q;
-  logic [15:0] number_q [256];
-  logic [255:0] begun_q;
+  logic [15:0] number_q [1024];
+  logic [1023:0] begun_q;
   always_ff @(posedge clk_i) begin
-    if (treq_rd) number_q[treq_rd_o.tag[7:0]] <= sent_q;
+    if (treq_rd) number_q[treq_rd_o.tag] <= sent_q;
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -108,11 +108,11 @@ module dma_master_cover (
     end else begin
       if (treq_rd) begin
         sent_q <= sent_q + 16'd1;
-        begun_q[treq_rd_o.tag[7:0]] <= 1'b0;
+        begun_q[treq_rd_o.tag] <= 1'b0;
       end
       if (cpl) begin
-        latest_q <= number_q[cpl_i.tag[7:0]];
-        begun_q[cpl_i.tag[7:0]] <= 1'b1;
+        latest_q <= number_q[cpl_i.tag];
+        begun_q[cpl_i.tag] <= 1'b1;
       end
     end
   end
@@ -131,8 +131,10 @@ module dma_master_cover (
 
   // ---- WQEs --------------------------------------------------------------------------------------------------------
   logic req_wqe, cpl_wqe, latest_wqe_q;
-  assign req_wqe = treq_rd_o.tag[7:3] == (cfg_i.ext_tag ? 5'd31 : 5'd3);
-  assign cpl_wqe = cpl_i.tag[9:3] == (cfg_i.ext_tag ? 7'd31 : 7'd3);
+  logic [9:0] first_wqe;
+  assign first_wqe = cfg_i.tag10 ? 10'd960 : cfg_i.ext_tag ? 10'd224 : 10'd24;
+  assign req_wqe = treq_rd_o.tag >= first_wqe;
+  assign cpl_wqe = cpl_i.tag >= first_wqe && cpl_i.tag <= (cfg_i.tag10 ? 10'd1023 : cfg_i.ext_tag ? 10'd255 : 10'd31);
   always_ff @(posedge clk_i) if (cpl) latest_wqe_q <= cpl_wqe;
   always_ff @(posedge clk_i) if (rst_ni) begin
     wqe_read : cover (rd2_valid_i && rd2_ready_o);
@@ -163,12 +165,13 @@ module dma_master_cover (
     if (cpl) begin
       completion_of_one_beat : cover (cpl_i.eop);
       completion_of_more_beats : cover (!cpl_i.eop);
-      completion_out_of_order : cover (number_q[cpl_i.tag[7:0]] < latest_q && !begun_q[cpl_i.tag[7:0]]);
-      completions_of_one_request : cover (begun_q[cpl_i.tag[7:0]]);
-      completions_of_two_requests_mixed : cover (begun_q[cpl_i.tag[7:0]] && number_q[cpl_i.tag[7:0]] != latest_q);
+      completion_out_of_order : cover (number_q[cpl_i.tag] < latest_q && !begun_q[cpl_i.tag]);
+      completions_of_one_request : cover (begun_q[cpl_i.tag]);
+      completions_of_two_requests_mixed : cover (begun_q[cpl_i.tag] && number_q[cpl_i.tag] != latest_q);
       largest_completion : cover (cpl_i.len_dw == 11'd1024);
       completion_of_one_dw : cover (cpl_i.len_dw == 11'd1);
-      tag_beyond_those_there_are : cover (cpl_i.tag[9:8] != 2'd0);
+      tag_of_more_bits : cover (!cfg_i.tag10 && cpl_i.tag[9:8] != 2'd0);
+      tag_without_its_upper_bits : cover (cfg_i.tag10 && cpl_i.tag[9:8] == 2'd0);
     end
     unexpected : cover (stat_unexpected_o);
     completion_error : cover (stat_cpl_error_o);

@@ -2,7 +2,6 @@
 module qp_scheduler_cover (
   input logic clk_i,
   input logic rst_ni,
-  input rnic_pkg::sched_cfg_t cfg_i,
   input logic ring_i,
   input logic [9:0] ring_qpn_i,
   input logic grant_valid_o,
@@ -12,8 +11,6 @@ module qp_scheduler_cover (
   input rnic_pkg::turn_end_t turn_end_i,
   input logic others_o,
   input logic hungry_i,
-  input logic open_o,
-  input logic [3:0] open_prio_o,
   input logic clear_i,
   input logic [9:0] clear_qpn_i,
   input logic rate_valid_i,
@@ -29,13 +26,6 @@ module qp_scheduler_cover (
   for (genvar e = 1; e < 8; e++) begin : events
     always_ff @(posedge clk_i) if (rst_ni) begin
       meet : cover ({release_i, grant, ring_i} == 3'(e));
-    end
-  end
-
-  // Priority of a chosen QP; 8: unknown.
-  for (genvar p = 0; p < 9; p++) begin : prios
-    always_ff @(posedge clk_i) if (rst_ni && open_o) begin
-      chosen : cover (open_prio_o == 4'(p));
     end
   end
 
@@ -60,7 +50,6 @@ module qp_scheduler_cover (
     end
     others_wait_for_the_link : cover (others_o && !grant_valid_o);
     others_but_the_link_is_hungry : cover (!others_o && hungry_i && !idle_o);
-    strict_priorities : cover (open_o && !open_prio_o[3] && cfg_i.strict[open_prio_o[2:0]]);
     only_throttled_wait : cover (idle_o && timer_valid_o);
     timer_beside_work : cover (!idle_o && timer_valid_o);
     tokens : cover (rate_valid_i);

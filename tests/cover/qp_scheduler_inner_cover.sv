@@ -2,6 +2,10 @@
 module qp_scheduler_inner_cover (
   input logic clk_i,
   input logic rst_ni,
+  input rnic_pkg::sched_cfg_t cfg_i,
+  input logic chosen,
+  input logic [3:0] load_class,
+  input logic b_pass,
   input logic ring_i,
   input logic [9:0] ring_qpn_i,
   input logic ring_new,
@@ -56,7 +60,16 @@ module qp_scheduler_inner_cover (
     end
   end
 
+  // Priority of a chosen QP; 8: unknown.
+  for (genvar p = 0; p < 9; p++) begin : prios
+    always_ff @(posedge clk_i) if (rst_ni && chosen) begin
+      class_of_chosen : cover (load_class == 4'(p));
+    end
+  end
+
   always_ff @(posedge clk_i) if (rst_ni) begin
+    strict_priorities : cover (chosen && !load_class[3] && cfg_i.strict[load_class[2:0]]);
+    past_the_lists : cover (b_pass);
     if (ring_busy) begin
       rung_while_waiting : cover (!out_q[ring_qpn_i]);
       rung_while_handed_out : cover (out_q[ring_qpn_i] && !again_q[ring_qpn_i]);

@@ -72,7 +72,8 @@ module rnic_top_cover #(
     event_waits : cover (evt_valid_o && !evt_ready_i);
     doorbell_wakes_idle_nic : cover (idle_o && db_valid_i && db_i.kind == rnic_pkg::DbSq);
     bus_mastering_off_amid_traffic : cover (!idle_o && !pcie_cfg_i.bus_master);
-    tags_of_five_bits : cover (tlp_tx_valid_o && !pcie_cfg_i.ext_tag);
+    tags_of_five_bits : cover (tlp_tx_valid_o && !pcie_cfg_i.ext_tag && !pcie_cfg_i.tag10);
+    tags_of_eight_bits : cover (tlp_tx_valid_o && pcie_cfg_i.ext_tag && !pcie_cfg_i.tag10);
     read_completion_boundary_128 : cover (tlp_rx_valid_i && pcie_cfg_i.rcb);
     probe_doorbell : cover (probe_o.db);
     probe_wqe : cover (probe_o.wqe);

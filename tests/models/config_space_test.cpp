@@ -99,20 +99,25 @@ TEST(ConfigSpaceTest, EnumerationBringsTheDeviceUp) {
   const uint32_t cap = config.read(pcie + 4, 4);
   EXPECT_EQ(cap & 7, 2u) << "512 B";
   EXPECT_TRUE(cap >> 5 & 1) << "8-bit tags";
+  const uint32_t cap2 = config.read(pcie + 0x24, 4);
+  EXPECT_TRUE(cap2 >> 16 & 1) << "10-bit tags as completer";
+  EXPECT_TRUE(cap2 >> 17 & 1) << "10-bit tags as requester";
   EXPECT_EQ(config.read(pcie + 0x12, 2) & 0xf, 5u) << "Gen5";
   EXPECT_EQ(config.read(pcie + 0x12, 2) >> 4 & 0x3f, 16u) << "x16";
   config.write(pcie + 8, 2, 5 << 12 | 1 << 8 | (cap & 7) << 5 | 1 << 4);
   config.write(pcie + 0x10, 2, 1 << 3);
+  config.write(pcie + 0x28, 2, 1 << 12);
   config.write(0x04, 2, 0x6);
   const auto s = config.settings();
   EXPECT_TRUE(config.memory_enabled());
   EXPECT_TRUE(s.bus_master);
   EXPECT_TRUE(s.ext_tag);
+  EXPECT_TRUE(s.tag10);
   EXPECT_TRUE(s.rcb);
   EXPECT_EQ(s.mps, 2);
   EXPECT_EQ(s.mrrs, 5);
   EXPECT_EQ(s.requester_id, 0x0500);
-  EXPECT_EQ(changes, 4u) << "once for each of bus number, device control, link control, command";
+  EXPECT_EQ(changes, 5u) << "once for each of bus number, device control, link control, device control 2, command";
 }
 
 // Without a driver the device masters nothing, decodes nothing and has the standard's default sizes.
@@ -121,6 +126,7 @@ TEST(ConfigSpaceTest, ResetSettingsAreTheStandards) {
   const auto s = config.settings();
   EXPECT_FALSE(s.bus_master);
   EXPECT_FALSE(s.ext_tag);
+  EXPECT_FALSE(s.tag10);
   EXPECT_FALSE(s.rcb);
   EXPECT_EQ(s.mps, 0) << "128 B";
   EXPECT_EQ(s.mrrs, 2) << "512 B";
@@ -156,8 +162,8 @@ TEST(ConfigSpaceTest, OnlyTheStandardsBitsAreWritable) {
       {0x68, {0x2810, 0x79ff}},
       {0x6c, {0x00400105, 0}},
       {0x70, {0x11050000, 0x00cb}},
-      {0x84, {0x10, 0}},
-      {0x88, {0, 0x10}},
+      {0x84, {0x00030010, 0}},
+      {0x88, {0, 0x1010}},
       {0x8c, {0x3e, 0}},
       {0x90, {0x5, 0xf}},
   };

@@ -283,11 +283,17 @@ TEST(TsharkTest, DissectsFrames) {
   EXPECT_EQ(s->find("0.000010284\tnic0/port0\t42\t8\tQPN 5 WQE 7 PSN 100 last; first bit"), 0u) << *s;
 }
 
-// The Lua dissector shows each TLP's fields.
+// The Lua dissector shows each TLP's fields, of a tag all ten bits.
 TEST(TsharkTest, DissectsTlps) {
   ASSERT_TRUE(output("tshark --version")) << "tshark is missing: scripts/setup installs it";
   Recorder r;
   sample::fill(r);
+  for (const unsigned tag : {0x1feu, 0x2a5u, 0x3ffu}) {
+    const pcie::Tlp read = pcie::make_mem_read(0x1'0000'1000, 64, 0x0100, tag);
+    const pcie::Tlp completion = pcie::make_completion(read, 0x0200, 0, 64, 0, std::vector<uint8_t>(64));
+    r.on_tlp({0, true, 20'000'000 + tag, &read});
+    r.on_tlp({0, false, 20'500'000 + tag, &completion});
+  }
   const std::string path = temp("tshark_tlps.pcapng");
   write_pcapng(path, r, true);
   const std::string script = std::string(RNICSIM_TEST_DATA) + "/../sim/share/rnic_tlp.lua";
@@ -303,6 +309,12 @@ TEST(TsharkTest, DissectsTlps) {
   EXPECT_EQ(line.find("0x4a\t3\t16\t\t0\t64\t"), 0u) << line;
   std::getline(in, line);
   EXPECT_EQ(line.find("0x60\t0\t16\t0x0000000100002000"), 0u) << line;
+  for (const char* kind : {"0x20", "0x4a"}) {
+    for (const char* tag : {"510", "677", "1023"}) {
+      std::getline(in, line);
+      EXPECT_EQ(line.find(std::string(kind) + "\t" + tag + "\t16\t"), 0u) << line;
+    }
+  }
 }
 
 }  // namespace

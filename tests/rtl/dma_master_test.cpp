@@ -13,7 +13,7 @@
 #include "support/latency.h"
 
 #ifndef RNIC_NUM_TAGS
-#define RNIC_NUM_TAGS 248
+#define RNIC_NUM_TAGS 448
 #endif
 
 namespace rnic::test {
@@ -23,7 +23,12 @@ using golden::Tlp;
 namespace pkg = rtl::rnic_pkg;
 
 constexpr unsigned kNumTags = RNIC_NUM_TAGS;  // of payload
-constexpr unsigned kWqeTags = 8;
+constexpr unsigned kTagBits[] = {10, 8, 5};
+/// With so many bits: tags for payload and where they start, and the same of WQEs. The two never meet.
+constexpr unsigned wqe_tags(unsigned bits) { return bits == 10 ? 64 : bits == 8 ? 32 : 8; }
+constexpr unsigned first_wqe_tag(unsigned bits) { return (1u << bits) - wqe_tags(bits); }
+constexpr unsigned first_tag(unsigned bits) { return bits == 10 ? 256 : 0; }
+constexpr unsigned tags(unsigned bits) { return std::min(kNumTags, first_wqe_tag(bits) - first_tag(bits)); }
 enum Client { kPayload, kWqe };
 
 /// Memory without storage: each address has its byte.
@@ -68,7 +73,7 @@ class DmaBench : public Bench<Vdma_master> {
  public:
   explicit DmaBench(uint64_t seed = test_seed()) : Bench(seed) {
     cfg.bus_master = true;
-    cfg.ext_tag = true;
+    set_tag_bits(10);
     cfg.mrrs = 2;
     cfg.mps = 1;
     cfg.requester_id = 0x0100;
@@ -78,6 +83,12 @@ class DmaBench : public Bench<Vdma_master> {
 
   // ---- Settings -----------------------------------------------------------------------------------------------------
   rtl::pcie_cfg_t cfg;
+  unsigned tag_bits = 0;
+  void set_tag_bits(unsigned bits) {
+    tag_bits = bits;
+    cfg.tag10 = bits == 10;
+    cfg.ext_tag = bits == 8 || (bits == 10 && (rng() & 1));  // no matter beside tag10
+  }
   golden::Completer completer;
   unsigned rd_pct = 100, pay_pct = 100, wqe_pay_pct = 100, treq_pct = 100, cpl_pct = 100, wr_pct = 100, wdata_pct = 100,
            twd_pct = 100;
@@ -295,15 +306,16 @@ class DmaBench : public Bench<Vdma_master> {
     ASSERT_FALSE(t.write);
     ASSERT_EQ(t.op.wqe, w.op.wqe);
     ASSERT_TRUE(tags_used.insert(t.tag).second) << "tag " << t.tag << " still in use";
-    const unsigned first_wqe_tag = cfg.ext_tag ? 248 : 24;
-    const auto wqe_tags = static_cast<size_t>(std::distance(tags_used.lower_bound(first_wqe_tag), tags_used.end()));
+    const auto first_wqe = tags_used.lower_bound(static_cast<uint16_t>(first_wqe_tag(tag_bits)));
+    const auto of_wqes = static_cast<size_t>(std::distance(first_wqe, tags_used.end()));
     if (c == kWqe) {
-      ASSERT_GE(t.tag, first_wqe_tag);
-      ASSERT_LT(t.tag, first_wqe_tag + kWqeTags);
-      max_wqe_tags = std::max(max_wqe_tags, wqe_tags);
+      ASSERT_GE(t.tag, first_wqe_tag(tag_bits));
+      ASSERT_LT(t.tag, 1u << tag_bits);
+      max_wqe_tags = std::max(max_wqe_tags, of_wqes);
     } else {
-      ASSERT_LT(t.tag, std::min(kNumTags, first_wqe_tag));
-      max_tags = std::max(max_tags, tags_used.size() - wqe_tags);
+      ASSERT_GE(t.tag, first_tag(tag_bits));
+      ASSERT_LT(t.tag, first_tag(tag_bits) + tags(tag_bits));
+      max_tags = std::max(max_tags, tags_used.size() - of_wqes);
       max_tag = std::max(max_tag, t.tag);
     }
     const Tlp req = golden::make_read(t.addr, t.len, cfg.requester_id, t.tag);
@@ -507,29 +519,32 @@ TEST(DmaMasterTest, CompletionExamples) {
 
 // Hundreds of reads wrap ring, slots and tags; never more tags are out than there are, and all of them get used.
 TEST(DmaMasterTest, TagsBoundReadsInFlight) {
-  for (bool ext : {true, false}) {
+  for (unsigned bits : kTagBits) {
     DmaBench b;
-    b.cfg.ext_tag = ext;
+    b.set_tag_bits(bits);
     b.cfg.mrrs = 0;
-    b.latency = kNumTags >= 32 ? 600 : 60;
+    b.latency = kNumTags >= 32 ? 1200 : 60;
     b.jitter = 100;
     b.reorder = true;
-    for (int i = 0; i < 300; ++i) b.add_read(b.rng() >> 20, static_cast<unsigned>(1 + b.rng() % 600));
+    const bool many = tags(bits) > 448;  // the buffer has no room for so many large ones: two short ones a read
+    for (int i = 0; i < (kNumTags >= 32 ? 600 : 300); ++i) {
+      const uint64_t addr = b.rng() >> 20;
+      b.add_read(many ? addr | 0x7F : addr, static_cast<unsigned>(many ? 8 : 1 + b.rng() % 600));
+    }
     b.run();
     if (HasFailure()) return;
-    const size_t want = ext ? kNumTags : std::min(kNumTags, 24u);
-    EXPECT_EQ(b.max_tags, want);
-    EXPECT_EQ(b.max_tag, want - 1);
+    EXPECT_EQ(b.max_tags, tags(bits));
+    EXPECT_EQ(b.max_tag, first_tag(bits) + tags(bits) - 1);
   }
 }
 
-// Tags of 24 and above are not used again once extended tags are switched off.
-TEST(DmaMasterTest, ExtendedTagsOffAndOn) {
+// Tags that more bits allowed are not used again once those are switched off.
+TEST(DmaMasterTest, TagBitsOffAndOn) {
   DmaBench b;
   b.cfg.mrrs = 0;
   b.latency = 300;
-  for (bool ext : {true, false, true}) {
-    b.cfg.ext_tag = ext;
+  for (unsigned bits : {10, 5, 8, 5, 10, 8}) {
+    b.set_tag_bits(bits);
     for (int i = 0; i < 20; ++i) b.add_read(0x10000, 2048);
     b.run();
     if (HasFailure()) return;
@@ -647,53 +662,61 @@ TEST(DmaMasterTest, ByteCountIsCheckedNotTrusted) {
 
 // Completions for tags that are not in use, never were, or just retired are counted and change nothing.
 TEST(DmaMasterTest, UnexpectedTagsAreDropped) {
-  DmaBench b;
-  b.cfg.mrrs = 5;
-  Tlp stray;
-  stray.fmt_type = golden::kCplD;
-  stray.length_dw = 24;
-  stray.byte_count = 96;
-  stray.payload.assign(96, 0xEE);
-  unsigned injected = 0;
-  for (uint16_t tag : {0, 1, 255, 256, 1023}) {
-    stray.tag = tag;
-    b.inject(cpl_beats(stray, pkg::DmaOk), 1), ++injected;
-  }
-  b.run();
-  EXPECT_EQ(b.unexpected, injected);
-  EXPECT_TRUE(b.top->idle_o);
-  // The last completion comes twice, back to back.
-  b.make_answers = [&](const Tlp& t, unsigned) {
-    auto v = b.good(t);
-    v.push_back(v.back());
-    ++injected;
-    return v;
-  };
-  for (unsigned len : {4u, 64u, 100u}) {
-    b.add_read(0x7000, len);
+  for (unsigned bits : kTagBits) {
+    DmaBench b;
+    b.set_tag_bits(bits);
+    b.cfg.mrrs = 5;
+    Tlp stray;
+    stray.fmt_type = golden::kCplD;
+    stray.length_dw = 24;
+    stray.byte_count = 96;
+    stray.payload.assign(96, 0xEE);
+    unsigned injected = 0;
+    for (uint16_t tag = 0; tag < 1024; ++tag) {
+      stray.tag = tag;
+      b.inject(cpl_beats(stray, pkg::DmaOk), 1), ++injected;
+    }
     b.run();
+    EXPECT_EQ(b.unexpected, injected);
+    EXPECT_TRUE(b.top->idle_o);
+    // The last completion comes twice, back to back.
+    b.make_answers = [&](const Tlp& t, unsigned) {
+      auto v = b.good(t);
+      v.push_back(v.back());
+      ++injected;
+      return v;
+    };
+    for (unsigned len : {4u, 64u, 100u}) {
+      b.add_read(0x7000, len);
+      b.run();
+    }
+    EXPECT_EQ(b.unexpected, injected);
+    EXPECT_EQ(b.malformed + b.errors, 0u);
   }
-  EXPECT_EQ(b.unexpected, injected);
-  EXPECT_EQ(b.malformed + b.errors, 0u);
 }
 
-// A completion whose tag is one in use in its low eight bits alone is no answer to it.
-TEST(DmaMasterTest, UpperTagBitsCount) {
-  DmaBench b;
-  b.latency = 100;
-  b.add_read(0x7000, 96);
-  Tlp stray;
-  stray.fmt_type = golden::kCplD;
-  stray.length_dw = 24;
-  stray.byte_count = 96;
-  stray.payload.assign(96, 0xEE);
-  b.add_read(0x8000, 96, pkg::DmaOk, kWqe);
-  for (uint16_t tag : {256, 512, 504, 760}) {
-    stray.tag = tag;
-    b.inject(cpl_beats(stray, pkg::DmaOk), 20);
+// While one payload read and one of a WQE are open, a completion with any other tag is no answer to either: all bits
+// count, also those that the tags in use do not have. A completer without 10-bit tags loses the upper two.
+TEST(DmaMasterTest, AllTagBitsCount) {
+  for (unsigned bits : kTagBits) {
+    DmaBench b;
+    b.set_tag_bits(bits);
+    b.latency = 4000;
+    b.add_read(0x7000, 96);
+    Tlp stray;
+    stray.fmt_type = golden::kCplD;
+    stray.length_dw = 24;
+    stray.byte_count = 96;
+    stray.payload.assign(96, 0xEE);
+    b.add_read(0x8000, 96, pkg::DmaOk, kWqe);
+    for (uint16_t tag = 0; tag < 1024; ++tag) {
+      if (tag == first_tag(bits) || tag == first_wqe_tag(bits)) continue;
+      stray.tag = tag;
+      b.inject(cpl_beats(stray, pkg::DmaOk), 20);
+    }
+    b.run();
+    EXPECT_EQ(b.unexpected, 1022u);
   }
-  b.run();
-  EXPECT_EQ(b.unexpected, 4u);
 }
 
 // What a read held of the buffer comes back whole, also at the edge at which the next one is accepted: after more reads
@@ -804,25 +827,26 @@ TEST(DmaMasterTest, ReadsAndWritesTogether) {
 // Reads of WQEs have tags and data of their own: both clients' come back whole and in order, whatever the order of the
 // answers, also in short tags, and neither waits for the other's output.
 TEST(DmaMasterTest, WqeReadsStandBesidePayload) {
-  for (bool ext : {true, false}) {
+  for (unsigned bits : kTagBits) {
     for (unsigned pace : {100u, 40u}) {
       DmaBench b;
-      b.cfg.ext_tag = ext;
+      b.set_tag_bits(bits);
       b.cfg.mrrs = 0;
       b.rd_pct = b.treq_pct = b.cpl_pct = pace;
       b.reorder = true;
-      b.latency = 50;
+      b.latency = 150;
       b.jitter = 60;
       b.completer.cut = [&b] { return b.chance(20); };
-      for (int i = 0; i < 150; ++i) {
+      const unsigned reads = kNumTags >= 32 ? 150 : 40;
+      for (unsigned i = 0; i < reads; ++i) {
         b.add_read(b.rng() >> 12, random_len(b.rng));
         b.add_read((b.rng() >> 12) & ~uint64_t{63}, static_cast<unsigned>(64 * (1 + b.rng() % 16)), pkg::DmaOk, kWqe);
         if (i % 3 == 0) b.add_write(b.rng() >> 12, random_len(b.rng));
       }
-      b.run();
+      b.run(400000);
       if (HasFailure()) return;
-      EXPECT_EQ(b.max_wqe_tags, kWqeTags);
-      EXPECT_EQ(b.probe_done, 150u);
+      EXPECT_EQ(b.max_wqe_tags, wqe_tags(bits));
+      EXPECT_EQ(b.probe_done, reads);
       EXPECT_EQ(b.unexpected + b.errors + b.malformed, 0u);
     }
   }
@@ -871,7 +895,7 @@ TEST(DmaMasterTest, WqeRequestsGoFirst) {
 TEST(DmaMasterTest, WqeReadFails) {
   DmaBench b;
   b.make_answers = [&](const Tlp& t, unsigned index) {
-    if (t.tag < 248 || index % 2 == 0) return b.good(t);
+    if (t.tag < first_wqe_tag(10) || index % 2 == 0) return b.good(t);
     return std::vector<std::vector<rtl::cpl_t>>{cpl_beats(b.completer.fail(t, golden::kCplUr), pkg::DmaUr)};
   };
   for (unsigned i = 0; i < 30; ++i) {
@@ -934,13 +958,17 @@ TEST(DmaMasterTest, FullRateAtLongRoundTrip) {
   for (unsigned i = 0; i < 1000; ++i) b.add_read(0x100000 + i * 64, 64);
   b.run();
   EXPECT_LE(b.pay_cycles.back() - b.pay_cycles.front(), 1000 * (200u + 20u) / 128);
-  // Small ones over a long round trip: the tags are what bounds them.
-  DmaBench s;
-  s.latency = 900;
-  for (unsigned i = 0; i < 5000; ++i) s.add_read(0x100000 + i * 64, 64);
-  s.run();
-  EXPECT_EQ(s.max_tags, kNumTags);
-  EXPECT_LE(s.pay_cycles.back() - s.pay_cycles.front(), 5000u * 910 / kNumTags);
+  // Small ones over a long round trip: the tags are what bounds them, or the places.
+  for (unsigned bits : kTagBits) {
+    DmaBench s;
+    s.set_tag_bits(bits);
+    s.latency = 900;
+    for (unsigned i = 0; i < 5000; ++i) s.add_read(0x100000 + i * 64, 64);
+    s.run();
+    const unsigned most = std::min(tags(bits), 512u);
+    EXPECT_GE(s.max_tags, most);
+    EXPECT_LE(s.pay_cycles.back() - s.pay_cycles.front(), 5000u * 910 / most);
+  }
   // The pieces of one read leave one a cycle.
   b.treq_cycles.clear();
   b.add_read(0x200000, 4096);

@@ -418,6 +418,20 @@ TEST(SqPrefetchTest, WindowBoundsOneQueue) {
   EXPECT_LE(b.cycle, 1024u / kBlocks * (900 + 200));
 }
 
+// A queue in each entry, deep enough for its round trip: a hit takes 3 cycles; each read of eight WQEs costs one more
+// to start, and one when it arrives.
+TEST(SqPrefetchTest, HitsFollowEachOther) {
+  PrefetchBench b;
+  b.latency = 30;
+  for (uint16_t q = 0; q < kEntries; ++q) {
+    b.open(q, 8, 0);
+    for (int i = 0; i < 256; ++i) b.post(q, 1, false, i == 255);
+  }
+  b.run();
+  EXPECT_EQ(b.hits, 256u * kEntries);
+  EXPECT_LE(b.cycle, 256u * kEntries * 325 / 100 + 150);
+}
+
 // Each ring size, indices that wrap, WQEs of every size, all paces: every WQE is delivered, as it was posted, and
 // nothing that is not posted is ever read.
 TEST(SqPrefetchTest, EveryWqeAsItWasPosted) {

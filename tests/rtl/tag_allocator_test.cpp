@@ -2,18 +2,28 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
 #include "Vtag_allocator.h"
 #include "rtl/bench.h"
 
+#ifndef RNIC_NUM_TAGS
+#define RNIC_NUM_TAGS 512
+#endif
+
 namespace rnic::test {
 namespace {
 
+constexpr unsigned kNumTags = RNIC_NUM_TAGS;
+/// Tags that may be used with so many bits.
+constexpr unsigned limit_of(unsigned bits) { return std::min(kNumTags, bits == 5 ? 32u : bits == 8 ? 256u : 1024u); }
+
 struct TagBench : Bench<Vtag_allocator> {
-  explicit TagBench(bool ext_tag = true) : Bench(test_seed()) {
-    top->ext_tag_i = ext_tag, top->want_i = 0, top->take_i = 0, top->free_i = 0, top->look_tag_i = 0;
+  explicit TagBench(unsigned bits = 10, bool ext_tag = false) : Bench(test_seed()) {
+    top->ext_tag_i = bits == 8 || ext_tag, top->tag10_i = bits == 10, top->want_i = 0, top->take_i = 0, top->free_i = 0,
+    top->look_tag_i = 0;
     settle();
   }
   /// Takes the reserved tag, if there is one, while a next request waits.
@@ -38,14 +48,44 @@ struct TagBench : Bench<Vtag_allocator> {
   }
 };
 
-// Tags come in rising order, one a cycle, and stop at 256, or at 32 with 5-bit tags.
+// Tags come in rising order, one a cycle, and stop at the last one, at 256 with 8-bit tags, or at 32 with 5-bit ones.
+// Where 10-bit tags are allowed, ext_tag_i says nothing.
 TEST(TagAllocatorTest, LowestFirstUpToTheLimit) {
-  for (bool ext_tag : {true, false}) {
-    TagBench b(ext_tag);
-    EXPECT_EQ(b.take(), -1);  // chosen at this edge
-    const int limit = ext_tag ? 256 : 32;
-    for (int tag = 0; tag < limit; ++tag) EXPECT_EQ(b.take(), tag);
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(b.take(), -1);
+  for (unsigned bits : {10, 8, 5}) {
+    for (bool ext_tag : {false, true}) {
+      if (ext_tag && bits != 10) continue;
+      TagBench b(bits, ext_tag);
+      EXPECT_EQ(b.take(), -1);  // chosen at this edge
+      for (unsigned tag = 0; tag < limit_of(bits); ++tag) EXPECT_EQ(b.take(), static_cast<int>(tag));
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(b.take(), -1);
+    }
+  }
+}
+
+// Each tag in turn is the only free one, and is found; no other value counts as in use.
+TEST(TagAllocatorTest, EachTagIsFoundAlone) {
+  TagBench b;
+  b.take();
+  for (unsigned i = 0; i < kNumTags; ++i) b.take();
+  for (unsigned tag = 0; tag < 1024; ++tag) ASSERT_EQ(b.used(tag), tag < kNumTags) << tag;
+  for (unsigned tag = 0; tag < kNumTags; ++tag) {
+    b.give_back(tag);
+    ASSERT_FALSE(b.used(tag));
+    EXPECT_EQ(b.take(), -1);
+    ASSERT_EQ(b.take(), static_cast<int>(tag));
+    ASSERT_TRUE(b.used(tag));
+  }
+}
+
+// While more bits were allowed tags were used that are not given out once they no longer are.
+TEST(TagAllocatorTest, FewerBitsFewerTags) {
+  TagBench b;
+  for (unsigned bits : {10, 8, 5, 10, 5, 8}) {
+    b.top->ext_tag_i = bits == 8, b.top->tag10_i = bits == 10;
+    EXPECT_EQ(b.take(), -1);
+    for (unsigned tag = 0; tag < limit_of(bits); ++tag) ASSERT_EQ(b.take(), static_cast<int>(tag)) << bits << " bits";
+    EXPECT_EQ(b.take(), -1);
+    for (unsigned tag = 0; tag < limit_of(bits); ++tag) b.give_back(tag);
   }
 }
 
@@ -78,8 +118,8 @@ TEST(TagAllocatorTest, ChoiceStays) {
 TEST(TagAllocatorTest, RandomUse) {
   TagBench b;
   std::set<unsigned> in_use;
-  for (int i = 0; i < 20000; ++i) {
-    const bool fill = (i / 1000) % 2 == 0;
+  for (int i = 0; i < 40000; ++i) {
+    const bool fill = (i / 2000) % 2 == 0;
     b.top->want_i = b.chance(fill ? 95 : 30);
     b.settle();
     b.top->take_i = b.top->tag_valid_o && b.chance(80);
@@ -97,7 +137,7 @@ TEST(TagAllocatorTest, RandomUse) {
     }
     b.tick();
     b.top->free_i = b.top->take_i = 0;
-    const unsigned look = b.rng() % 256;
+    const unsigned look = b.rng() % 1024;
     ASSERT_EQ(b.used(look), in_use.count(look) != 0) << "tag " << look << ", seed " << test_seed();
   }
   while (!in_use.empty()) {
@@ -105,9 +145,9 @@ TEST(TagAllocatorTest, RandomUse) {
     in_use.erase(in_use.begin());
   }
   std::set<int> all;
-  for (int i = 0; i < 258; ++i) all.insert(b.take());
+  for (unsigned i = 0; i < kNumTags + 2; ++i) all.insert(b.take());
   all.erase(-1);
-  EXPECT_EQ(all.size(), 256u);
+  EXPECT_EQ(all.size(), kNumTags);
 }
 
 // What the block may assume of its neighbour is checked in simulation: a tag comes back once.

@@ -647,10 +647,23 @@ TEST(TxSegmenterTest, InlineBeatsHaveNoGaps) {
   EXPECT_EQ(b.descs[1].second, b.inls[4].second);
 }
 
+// A QP with a rate has one packet a turn, though nobody else waits.
+TEST(TxSegmenterTest, RateMeansOnePacketATurn) {
+  SegmenterBench b;
+  Flow f = make_flow(b.rng, 5, Transport::kUc, 1);
+  f.qpc.rate_en = true;
+  f.add(b.rng, random_wqe(b.rng, WqeOpcode::kWrite, 256 * 20));
+  std::vector<Flow> flows{f};
+  ASSERT_NO_FATAL_FAILURE(run_flows(b, flows));
+  EXPECT_EQ(b.turns.size(), 20u);
+  EXPECT_EQ(b.descs.size(), 20u);
+}
+
 // A message that runs alone is cut without pause and with a single look at its region.
 TEST(TxSegmenterTest, LoneMessageLeavesOnePacketEveryCycle) {
   SegmenterBench b;
   Flow f = make_flow(b.rng, 5, Transport::kRc, 1);
+  f.qpc.rate_en = false;
   f.add(b.rng, random_wqe(b.rng, WqeOpcode::kWrite, 256 * 200));
   std::vector<Flow> flows{f};
   ASSERT_NO_FATAL_FAILURE(run_flows(b, flows));
@@ -1109,7 +1122,8 @@ TEST(TxSegmenterTest, TwoGibibytesEndWhereTheyShould) {
     for (const auto& cut : cuts) {
       SegmenterBench b;
       const unsigned mtu = golden::mtu_bytes(mtu_code);
-      const rtl::qpc_t c = make_context(b.rng, Transport::kRc, mtu_code);
+      rtl::qpc_t c = make_context(b.rng, Transport::kRc, mtu_code);
+      c.rate_en = false;  // a single turn
       const golden::Wqe w = random_wqe(b.rng, WqeOpcode::kWriteImm, cut);
       const auto regions = register_all(b, w, c.pd);
       const uint64_t count = golden::packet_count(w, mtu);

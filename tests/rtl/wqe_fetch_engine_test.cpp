@@ -75,6 +75,7 @@ struct Pace {
   unsigned job = 100;
   unsigned evt = 100;
   unsigned rsp = 100;  // an answer's block comes when it could
+  unsigned context_latency = 2;
 };
 
 class FetchBench : public Bench<Vwqe_fetch_engine> {
@@ -196,7 +197,8 @@ class FetchBench : public Bench<Vwqe_fetch_engine> {
       contexts_.pop_front();
       context_shown_ = false;
     }
-    if (top->qpc_req_valid_o && top->qpc_req_ready_i) contexts_.emplace_back(cycle + 2, top->qpc_req_idx_o);
+    if (top->qpc_req_valid_o && top->qpc_req_ready_i)
+      contexts_.emplace_back(cycle + pace.context_latency, top->qpc_req_idx_o);
     EXPECT_EQ(top->st_re_o, top->pi_re_o);
     if (top->st_re_o) {
       EXPECT_EQ(top->st_qpn_o, top->pi_qpn_o);
@@ -1303,6 +1305,31 @@ TEST(WqeFetchEngineTest, ReadsOfThirtyTwoWqesAreOpenAtOnce) {
       EXPECT_GE(b.most_blocks_open, 32u * blocks);
       ASSERT_EQ(b.jobs.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i) expect_job(b.jobs[i].first, want[i]);
+    }
+  }
+}
+
+// While contexts are read, 32 grants are taken and wait, no more; none is lost. With contexts that take 40 cycles jobs
+// come at nearly one a cycle.
+TEST(WqeFetchEngineTest, ThirtyTwoGrantsWaitForTheirContexts) {
+  for (unsigned latency : {40u, 200u}) {
+    FetchBench b(Pace{});
+    b.pace.context_latency = latency;
+    std::vector<Expected> want;
+    for (uint16_t qpn = 0; qpn < 100; ++qpn) {
+      Qp& q = b.qps[qpn] = make_qp(b, (1 << 18) + 16 * qpn);
+      b.post(qpn, wqe_of(b.rng, q.qpc, qpn, q.pi, 1));
+      b.grants.push_back(qpn);
+      want.push_back(b.expect(qpn));
+    }
+    for (unsigned i = 0; i < latency; ++i) b.step();
+    EXPECT_EQ(b.grants.size(), 100u - 32);
+    EXPECT_TRUE(b.jobs.empty());
+    ASSERT_TRUE(b.drain());
+    ASSERT_EQ(b.jobs.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) expect_job(b.jobs[i].first, want[i]);
+    if (latency == 40) {
+      EXPECT_LE(b.jobs.back().second - b.jobs.front().second, 140u);
     }
   }
 }

@@ -120,26 +120,29 @@ TEST_F(TxPathTest, EverythingScarce) {
   expect_at_most_under_way(false, 1);
 }
 
-// With extended tags off in Device Control, no read has a tag above 31, and 32 are enough.
-TEST_F(TxPathTest, FiveBitTags) {
-  run_load({"gpu.read_latency=2000"}, [this] {
-    auto& cfg = system().node().nic->config();
-    unsigned cap = cfg.read(0x34, 1);
-    while ((cfg.read(cap, 1) & 0xff) != 0x10) cap = cfg.read(cap + 1, 1) & 0xff;
-    cfg.write(cap + 8, 2, cfg.read(cap + 8, 2) & ~(1u << 8));
-  });
-  unsigned highest = 0;
-  for (const auto& t : recorder.tlps) {
-    if (t.from_nic && t.tlp.is_mem_read()) highest = std::max(highest, t.tlp.tag());
-  }
-  EXPECT_EQ(highest, 23u);  // the last eight of 32 are for WQEs
-}
-
 // The largest reads and payloads.
 TEST_F(TxPathTest, LargestTlps) { run_load({"pcie.mps=4096", "pcie.mrrs=4096", "pcie.rcb=128"}); }
 
 // A slow GPU memory and few reads at a time: completions come late and many messages wait.
 TEST_F(TxPathTest, SlowMemory) { run_load({"gpu.read_latency=2000", "pcie.nph_credits=4"}); }
+
+class TagBitsTest : public TxPathTest, public ::testing::WithParamInterface<unsigned> {};
+
+// The driver enables tags of so many bits: each read of payload has one of those, and a slow memory gets all of them;
+// the others of the same width are for WQEs.
+TEST_P(TagBitsTest, TagsOfEachWidth) {
+  const unsigned bits = GetParam();
+  run_load({"gpu.read_latency=4000", "pcie.tag_bits=" + std::to_string(bits), "pcie.mrrs=128"});
+  unsigned lowest = ~0u, highest = 0;
+  for (const auto& t : recorder.tlps) {
+    if (!t.from_nic || !t.tlp.is_mem_read()) continue;
+    lowest = std::min(lowest, t.tlp.tag());
+    highest = std::max(highest, t.tlp.tag());
+  }
+  EXPECT_EQ(lowest, bits == 10 ? 256u : 0u);
+  EXPECT_EQ(highest, bits == 10 ? 703u : bits == 8 ? 223u : 23u);
+}
+INSTANTIATE_TEST_SUITE_P(Bits, TagBitsTest, ::testing::Values(5, 8, 10));
 
 class TlpSizeTest : public TxPathTest, public ::testing::WithParamInterface<unsigned> {};
 

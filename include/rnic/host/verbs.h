@@ -276,7 +276,7 @@ class Context {
   Observers& observers_;
   unsigned nic_id_;
   Time post_cost_, store_gap_;
-  unsigned mps_, mrrs_, rcb_;
+  unsigned mps_, mrrs_, rcb_, tag_bits_;
   std::array<uint64_t, 3> bar_{};
   uint64_t next_host_ = 1 << 20, next_gpu_ = 1 << 20, next_ring_;
   uint64_t next_record_ = 0;  ///< in host memory; a page is full at its end

@@ -53,9 +53,10 @@ class ConfigSpace {
   uint16_t bdf_ = 0;
 };
 
-/// What an enumerator does with a function: sizes and places its BARs, sets MPS, MRRS, 8-bit tags and RCB, switches
-/// memory space and bus mastering on. Gives the BARs' bus addresses. Throws SimError when nothing answers.
-std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb);
+/// What an enumerator does with a function: sizes and places its BARs, sets MPS, MRRS, RCB and the width of tags (5, 8
+/// or 10 bits, as far as the function can), switches memory space and bus mastering on. Gives the BARs' bus addresses.
+/// Throws SimError when nothing answers.
+std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb, unsigned tag_bits);
 
 /// What the decoder drives.
 class BarClient {

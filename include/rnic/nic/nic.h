@@ -40,7 +40,7 @@ struct NicUsage {
   uint64_t mac_beats = 0, mac_wait = 0;
   uint64_t tlp_tx_beats = 0, tlp_tx_wait = 0;
   uint64_t tlp_rx_beats = 0;
-  uint64_t dm_requests = 0;                   ///< device memory; its port takes one a cycle
+  uint64_t dm_blocks = 0;                     ///< 64 B of device memory; its port gives or takes one a cycle
   uint64_t doorbells = 0, doorbell_wait = 0;  ///< commands included
 };
 

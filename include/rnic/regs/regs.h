@@ -362,7 +362,7 @@ inline constexpr Field kFields[] = {kQps, kCqs};
 
 namespace build_path {
 inline constexpr Field kDataBits{"data_bits", 0, 16, Access::kRead, 0x200, "Data path, bits."};
-inline constexpr Field kTags{"tags", 16, 16, Access::kRead, 0x100, "Outstanding PCIe reads."};
+inline constexpr Field kTags{"tags", 16, 16, Access::kRead, 0x200, "Outstanding PCIe reads."};
 inline constexpr Field kFields[] = {kDataBits, kTags};
 }
 

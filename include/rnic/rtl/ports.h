@@ -203,7 +203,7 @@ inline constexpr uint64_t CqnW = 0xa;
 inline constexpr uint64_t MptIdxW = 0x10;
 inline constexpr uint64_t DataW = 0x200;
 inline constexpr uint64_t DataBytes = 0x40;
-inline constexpr uint64_t NumTags = 0x100;
+inline constexpr uint64_t NumTags = 0x200;
 inline constexpr uint64_t TagW = 0xa;
 inline constexpr uint64_t DmAddrW = 0x1c;
 inline constexpr uint64_t MaxPayload = 0x1000;
@@ -288,17 +288,19 @@ struct op_t {
 
 /// rnic_pkg::pcie_cfg_t
 struct pcie_cfg_t {
-  static constexpr unsigned kWidth = 25;
+  static constexpr unsigned kWidth = 26;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool bus_master{};
   bool ext_tag{};
+  bool tag10{};
   uint8_t mps{};
   uint8_t mrrs{};
   bool rcb{};
   uint16_t requester_id{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 24, 1, bus_master);
-    put_bits(words_, lsb_ + 23, 1, ext_tag);
+    put_bits(words_, lsb_ + 25, 1, bus_master);
+    put_bits(words_, lsb_ + 24, 1, ext_tag);
+    put_bits(words_, lsb_ + 23, 1, tag10);
     put_bits(words_, lsb_ + 20, 3, mps);
     put_bits(words_, lsb_ + 17, 3, mrrs);
     put_bits(words_, lsb_ + 16, 1, rcb);
@@ -306,8 +308,9 @@ struct pcie_cfg_t {
   }
   static pcie_cfg_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     pcie_cfg_t r_;
-    get_bits(words_, lsb_ + 24, 1, r_.bus_master);
-    get_bits(words_, lsb_ + 23, 1, r_.ext_tag);
+    get_bits(words_, lsb_ + 25, 1, r_.bus_master);
+    get_bits(words_, lsb_ + 24, 1, r_.ext_tag);
+    get_bits(words_, lsb_ + 23, 1, r_.tag10);
     get_bits(words_, lsb_ + 20, 3, r_.mps);
     get_bits(words_, lsb_ + 17, 3, r_.mrrs);
     get_bits(words_, lsb_ + 16, 1, r_.rcb);
