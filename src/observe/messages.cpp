@@ -99,6 +99,12 @@ std::string reason(const Message& m, const Message& median, MessageStage stage, 
         return fmt::format("queued behind {} turn{} of {} (the median message: {})", sum(turns),
                            sum(turns) == 1 ? "" : "s", qps_text(turns), usual);
       }
+      const uint64_t no_credit = m.at_wqe.no_credit_ps - m.at_turn.no_credit_ps;
+      const uint64_t no_tag = m.at_wqe.no_tag_ps - m.at_turn.no_tag_ps;
+      if (no_credit > median.at_wqe.no_credit_ps - median.at_turn.no_credit_ps && explains(no_credit))
+        return fmt::format("turns held up by reads without non-posted credits: none left for {}", ns_text(no_credit));
+      if (no_tag > median.at_wqe.no_tag_ps - median.at_turn.no_tag_ps && explains(no_tag))
+        return fmt::format("turns held up by reads without a tag: none left for {}", ns_text(no_tag));
       return "waited for its turn or its WQE";
     }
     case MessageStage::kRequest: {
@@ -197,7 +203,7 @@ void MessageLog::on_event(const Event& e) {
   const auto qpn = static_cast<uint32_t>(e.op.qpn);
   switch (e.kind) {
     case EventKind::kDbPins:
-      queues_[qpn].bells.push_back({static_cast<uint16_t>(e.op.wqe), e.ps});
+      queues_[qpn].bells.push_back({static_cast<uint16_t>(e.op.wqe), e.ps, barred(e.ps)});
       return;
     case EventKind::kDmReq:
       if (e.dm_addr < CqcBase) {
@@ -213,6 +219,9 @@ void MessageLog::on_event(const Event& e) {
       while (!q.bells.empty() && !before(wqe, q.bells.front().pi)) q.bells.pop_front();
       const uint64_t pins = q.bells.empty() ? 0 : q.bells.front().ps;
       const uint64_t turn = q.free_ps != 0 ? std::max(pins, q.free_ps) : pins != 0 ? pins : e.ps;
+      const Barred now = barred(e.ps);
+      const Barred at_turn = turn == e.ps ? now : turn == q.free_ps ? q.at_free : q.bells.front().at;
+      q.at_free = now;
       const unsigned misses = std::exchange(q.qpc_misses, 0);
       q.free_ps = e.ps;
       if (!running_) return;
@@ -228,7 +237,8 @@ void MessageLog::on_event(const Event& e) {
       m.wqe_ps = e.ps;
       m.qpc_misses = misses;
       m.reads_out = reads_out_;
-      m.at_wqe = m.at_requested = m.at_buffered = m.at_mac = barred(e.ps);
+      m.at_turn = at_turn;
+      m.at_wqe = m.at_requested = m.at_buffered = m.at_mac = now;
       q.open.push_back(static_cast<uint32_t>(all_.size()));
       all_.push_back(m);
       return;
@@ -236,6 +246,7 @@ void MessageLog::on_event(const Event& e) {
     case EventKind::kRdIssue:
       ++reads_out_;
       queues_[qpn].free_ps = e.ps;
+      queues_[qpn].at_free = barred(e.ps);
       break;
     case EventKind::kRdDone:
       if (reads_out_ != 0) --reads_out_;

@@ -10,6 +10,7 @@
 #include "rnic/core/error.h"
 #include "rnic/nic/bar.h"
 #include "rnic/regs/regs.h"
+#include "rnic/rtl/ports.h"
 
 namespace rnic {
 namespace {
@@ -340,7 +341,7 @@ TEST_F(BarDecoderTest, DoorbellsAndContextsReadTheirResetValues) {
 TEST_F(BarDecoderTest, IdentityAgreesWithConfigurationSpaceAndBuild) {
   EXPECT_EQ(read32(2, regs::bar2::kId), config.read(0, 4));
   EXPECT_EQ(read32(2, regs::bar2::kBuildQueues), 1024u | 1024u << 16);
-  EXPECT_EQ(read32(2, regs::bar2::kBuildPath), 512u | 256u << 16);
+  EXPECT_EQ(read32(2, regs::bar2::kBuildPath), rtl::rnic_pkg::DataW | rtl::rnic_pkg::NumTags << 16);
 }
 
 // Byte enables hold for registers.

@@ -37,7 +37,7 @@ struct Message {
   unsigned qpc_misses = 0;  ///< reads of its QP's context while it waited for its turn
   unsigned mpt_misses = 0;  ///< reads of a memory region's entry between its WQE and its first payload read
   unsigned reads_out = 0;   ///< payload reads in flight when it was decoded
-  Barred at_wqe, at_requested, at_buffered, at_mac;
+  Barred at_turn, at_wqe, at_requested, at_buffered, at_mac;
   bool complete() const { return last_bit_ps != 0; }
 };
 
@@ -69,11 +69,13 @@ class MessageLog : public Observer {
   struct Bell {
     uint16_t pi;
     uint64_t ps;
+    Barred at;
   };
   struct Queue {
     std::deque<Bell> bells;
     std::deque<uint32_t> open;  ///< records whose CQE, or that of a later one, has not come
     uint64_t free_ps = 0;       ///< the latest message's last payload read, or its WQE
+    Barred at_free;
     unsigned qpc_misses = 0;
   };
   Message* find(const rtl::op_t& op);
