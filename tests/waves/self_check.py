@@ -33,6 +33,7 @@ RUNS = {  # waves; the first on which a rule finds something to look at serves i
     "mixture": (["run", "tests/wave/runs/mixture.toml", "--set", "pcie.nph_credits=1", "--set", "pcie.ph_credits=1", "--set",
                  "mac.rate=100", "--set", "mac.tx_buffer=9280"], "[!r]*.toml generated/*.toml inside/*.toml good/*.toml"),
     "formats": (["run", "sim/scenarios/tx_formats.toml"], "[!r]*.toml generated/*.toml inside/*.toml good/*.toml"),
+    "sharing": (["run", "sim/scenarios/sharing.toml"], "[!r]*.toml generated/*.toml inside/*.toml good/*.toml"),
     "errors": (["run", "tests/wave/runs/errors.toml"], "[!r]*.toml generated/*.toml inside/*.toml good/*.toml"),
 }
 SYSTEM = [("system/test_bad_input", "BadInputTest.FailedReadAmidAMessageEndsIt"), ("system/test_bad_input", "BadInputTest.OverrunCqLosesOnlyItsOwnCqes"),
