@@ -716,6 +716,7 @@ TEST(TxSegmenterTest, OthersWaitForAtMostOnePacket) {
   for (const std::vector<uint64_t>& cut : {std::vector<uint64_t>{512 * 20}, {512 * 5 + 1, 513, 512 * 14 - 2}}) {
     SegmenterBench b(Pace{100, 100, 100, 100, 100, 100});
     Flow f = make_flow(b.rng, 9, Transport::kUc, 2);
+    f.qpc.rate_en = false;
     f.add(b.rng, random_wqe(b.rng, WqeOpcode::kSend, cut));
     std::vector<Flow> flows{f};
     ASSERT_NO_FATAL_FAILURE(run_flows(b, flows));
@@ -731,6 +732,7 @@ TEST(TxSegmenterTest, JobBehindEndsTheTurn) {
   std::vector<Flow> flows;
   for (uint16_t qpn : {1, 2}) {
     Flow f = make_flow(b.rng, qpn, Transport::kRc, 1);
+    f.qpc.rate_en = false;
     f.add(b.rng, random_wqe(b.rng, WqeOpcode::kWrite, 256 * 50));
     flows.push_back(f);
   }
