@@ -7,17 +7,20 @@ include(CMakePackageConfigHelpers)
 set(RNICSIM_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rnicsim)
 set(RNICSIM_DATA_DIR ${CMAKE_INSTALL_DATADIR}/rnicsim)
 
-# Seven archives: models, waveform checks, the NIC's driver and system, the Verilated NIC, the AllReduce engine's driver and
-# system, the Verilated engine, and Verilator's runtime.
+# Nine archives: models, waveform checks, the NIC's driver and system, the Verilated NIC, the AllReduce engine's driver and
+# system, the Verilated engine, the same two of the DMA engine, and Verilator's runtime.
 set_target_properties(rnic_models PROPERTIES OUTPUT_NAME rnicsim_models)
 set_target_properties(rnic_wave PROPERTIES OUTPUT_NAME rnicsim_wave)
 set_target_properties(rnic_verilated PROPERTIES OUTPUT_NAME rnicsim_verilated)
 set_target_properties(rnic_collective PROPERTIES OUTPUT_NAME rnicsim_collective)
-install(TARGETS rnic_models rnic_wave rnicsim rnic_collective rnic_verilated ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(rnic_dma PROPERTIES OUTPUT_NAME rnicsim_dma)
+install(TARGETS rnic_models rnic_wave rnicsim rnic_collective rnic_dma rnic_verilated ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_BINARY_DIR}/src/v_rnic_top.vl/Vrnic_top__ALL.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_rtl.a)
 install(FILES ${PROJECT_BINARY_DIR}/src/v_arp_engine.vl/Varp_engine__ALL.a
   DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_arp_rtl.a)
+install(FILES ${PROJECT_BINARY_DIR}/src/v_dma_engine.vl/Vdma_engine__ALL.a
+  DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME librnicsim_dma_rtl.a)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rnic DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${RNICSIM_GENERATED_INCLUDE}/rnic/rtl/latency.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rnic/rtl)
 

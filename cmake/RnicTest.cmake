@@ -9,6 +9,7 @@ if(NOT TARGET rnic_sc_gtest_main)
   # Objects, not an archive: only the shared libsystemc asks for sc_main, and that pulls nothing out of an archive.
   add_library(rnic_sc_gtest_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/sc_gtest_main.cpp)
   target_compile_options(rnic_sc_gtest_main PRIVATE -Wall -Wextra)
+  target_include_directories(rnic_sc_gtest_main PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(rnic_sc_gtest_main PUBLIC GTest::gtest rnic_systemc fmt::fmt)
 endif()
 

@@ -38,7 +38,7 @@ ENUMS = {
     "transport_e": ("Trans", set()),
     "sq_where_e": ("Sq", set()),
     "cmd_op_e": ("Cmd", set()),
-    "event_kind_e": ("Evt", {"Mmio"}),
+    "event_kind_e": ("Evt", {"Mmio", "Pcie"}),
 }
 
 

@@ -303,6 +303,7 @@ module arp_drain #(
       wr_q.len <= split ? 13'd4096 : second_q ? {1'b0, res_bytes[11:0]} | {res_bytes[13], 12'b0} : res_bytes[12:0];
       wr_q.op.qpn <= res_slot;
       wr_q.op.last <= !split;
+      wr_q.attr <= 3'b000;
     end
   end
   assign wr_valid_o = wr_valid_q;
@@ -310,7 +311,7 @@ module arp_drain #(
   assign wdata_valid_o = wdata_valid_q;
 
 `ifndef SYNTHESIS
-  stream_checker #(.Width(128)) u_wr_check (
+  stream_checker #(.Width(131)) u_wr_check (
     .clk_i, .rst_ni, .valid_i(wr_valid_o), .ready_i(wr_ready_i), .data_i(wr_o)
   );
   stream_checker #(.Width(512)) u_wdata_check (

@@ -62,8 +62,11 @@ module arp_engine (
   rnic_pkg::tlp_req_t treq_rd, treq_wr;
   rnic_pkg::tlp_wdata_t twd;
   rnic_pkg::cpl_t cpl;
+  logic cpl_mid;
+  logic [7:0] back_h;
+  logic [9:0] back_d;
   // Of the reads that there are not
-  logic rd_ready, rd2_ready, pay_valid, pay2_valid, unexpected, cpl_error, malformed, gen_unexpected, gen_malformed;
+  logic rd_ready, rd2_ready, pay_valid, pay2_valid, unexpected, cpl_ur, cpl_ca, cpl_poisoned, cpl_timeout, malformed, gen_unexpected, gen_malformed;
   logic probe_rd, probe_done;
   rnic_pkg::payload_t pay, pay2;
   rnic_pkg::op_t probe_rd_op, probe_done_op;
@@ -71,7 +74,7 @@ module arp_engine (
   dma_master #(
     .NumTags(1), .BufBytes(8192), .MaxReads(2), .WqeBufBytes(8192), .MaxWqeReads(2)
   ) u_dma_master (
-    .clk_i, .rst_ni, .cfg_i(pcie_cfg_i),
+    .clk_i, .rst_ni, .link_rst_ni(rst_ni), .now_i(64'd0), .cfg_i(pcie_cfg_i),
     .rd_valid_i(1'b0), .rd_ready_o(rd_ready), .rd_i('0),
     .pay_valid_o(pay_valid), .pay_ready_i(1'b1), .pay_o(pay),
     .rd2_valid_i(1'b0), .rd2_ready_o(rd2_ready), .rd2_i('0),
@@ -83,21 +86,22 @@ module arp_engine (
     .treq_wr_valid_o(treq_wr_valid), .treq_wr_ready_i(treq_wr_ready), .treq_wr_o(treq_wr),
     .twd_valid_o(twd_valid), .twd_ready_i(twd_ready), .twd_o(twd),
     .twr_sent_i(twr_sent),
-    .cpl_valid_i(cpl_valid), .cpl_i(cpl),
-    .stat_unexpected_o(unexpected), .stat_cpl_error_o(cpl_error), .stat_malformed_o(malformed),
+    .cpl_valid_i(cpl_valid), .cpl_i(cpl), .cpl_mid_i(cpl_mid), .back_h_o(back_h), .back_d_o(back_d),
+    .stat_unexpected_o(unexpected), .stat_ur_o(cpl_ur), .stat_ca_o(cpl_ca),
+    .stat_poisoned_o(cpl_poisoned), .stat_timeout_o(cpl_timeout), .stat_malformed_o(malformed),
     .probe_rd_o(probe_rd), .probe_rd_op_o(probe_rd_op), .probe_done_o(probe_done), .probe_done_op_o(probe_done_op),
     .idle_o(idle_dma)
   );
 
   pcie_tlp_gen u_pcie_tlp_gen (
-    .clk_i, .rst_ni, .cfg_i(pcie_cfg_i), .fc_i(pcie_fc_i),
+    .clk_i, .rst_ni, .link_rst_ni(rst_ni), .cfg_i(pcie_cfg_i), .fc_i(pcie_fc_i),
     .treq_rd_valid_i(treq_rd_valid), .treq_rd_ready_o(treq_rd_ready), .treq_rd_i(treq_rd),
     .treq_wr_valid_i(treq_wr_valid), .treq_wr_ready_o(treq_wr_ready), .treq_wr_i(treq_wr),
     .twd_valid_i(twd_valid), .twd_ready_o(twd_ready), .twd_i(twd),
     .twr_sent_o(twr_sent),
     .tlp_tx_valid_o, .tlp_tx_ready_i, .tlp_tx_o,
     .tlp_rx_valid_i, .tlp_rx_ready_o, .tlp_rx_i,
-    .cpl_valid_o(cpl_valid), .cpl_o(cpl),
+    .cpl_valid_o(cpl_valid), .cpl_o(cpl), .cpl_mid_o(cpl_mid), .back_h_i(back_h), .back_d_i(back_d),
     .stat_unexpected_o(gen_unexpected), .stat_malformed_o(gen_malformed),
     .idle_o(idle_gen)
   );

@@ -30,6 +30,7 @@ module rnic_top #(
   output logic idle_o,
 
   // PCIe
+  input  logic flr_i,                        // function-level reset, any number of cycles
   input  rnic_pkg::pcie_cfg_t pcie_cfg_i,
   input  rnic_pkg::pcie_fc_t pcie_fc_i,
   output logic tlp_tx_valid_o,
@@ -46,6 +47,15 @@ module rnic_top #(
   input  logic cmd_valid_i,
   output logic cmd_ready_o,
   input  rnic_pkg::cmd_t cmd_i,
+
+  // MSI-X: table (msix_reg_i: 0 address low, 1 address high, 2 data, 3 vector control), function enable and mask
+  input  logic msix_we_i,
+  input  logic [5:0] msix_idx_i,
+  input  logic [1:0] msix_reg_i,
+  input  logic [31:0] msix_wdata_i,
+  input  logic msix_en_i,
+  input  logic msix_mask_i,
+  output logic [63:0] msix_pending_o,
 
   // Device memory
   output logic dm_req_valid_o,
@@ -87,20 +97,38 @@ module rnic_top #(
   rnic_pkg::probe_t probe;
   rnic_pkg::stat_t stat;
 
-  // ---- Commands: one-cycle strobes; always taken --------------------------------------------------------------------
-  logic qp_clear, cq_clear, mkey_clear, qp_2err;
-  assign cmd_ready_o = 1'b1;
+  // ---- Function-level reset: all but the link's credits and the tags, which reads under way still have ---------------
+  // It lasts until device memory has answered what was asked in the life that ends.
+  logic flr_q, fn_rst_n;
+  logic [15:0] dm_open_q;              // reads of device memory under way
+  assign fn_rst_n = rst_ni && !flr_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      flr_q <= 1'b0;
+      dm_open_q <= '0;
+    end else begin
+      flr_q <= flr_i || (flr_q && dm_open_q != '0);
+      dm_open_q <= dm_open_q + {15'b0, dm_req_valid_o && dm_req_ready_i && !dm_req_o.write} -
+                   {15'b0, dm_rsp_valid_i && dm_rsp_i.last};
+    end
+  end
+
+  // ---- Commands: one-cycle strobes; those of a CQ wait while cq_arm is busy ----------------------------------------
+  logic qp_clear, cq_clear, cq_clear_valid, cq_clear_ready, mkey_clear, qp_2err;
+  assign cmd_ready_o = !cq_clear_valid || cq_clear_ready;
+  assign cq_clear = cq_clear_valid && cq_clear_ready;
   assign qp_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdQpModify && cmd_i.index < 24'd1024;
-  assign cq_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdCqModify && cmd_i.index < 24'd1024;
+  assign cq_clear_valid = cmd_valid_i && cmd_i.op == rnic_pkg::CmdCqModify && cmd_i.index < 24'd1024;
   assign mkey_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdMkeyModify && cmd_i.index < 24'd65536;
   assign qp_2err = cmd_valid_i && cmd_i.op == rnic_pkg::CmdQp2Err && cmd_i.index < 24'd1024;
 
   // ---- Doorbells by kind ----------------------------------------------------------------------------------------------
-  logic db_sq_valid, db_sq_ready, db_cq_valid;
+  logic db_sq_valid, db_sq_ready, db_cq_valid, db_arm_valid, db_arm_ready;
   assign db_sq_valid = db_valid_i && (db_i.kind == rnic_pkg::DbSq || db_i.kind == rnic_pkg::DbBf);
-  assign db_cq_valid = db_valid_i && (db_i.kind == rnic_pkg::DbCqCi || db_i.kind == rnic_pkg::DbCqArm);
+  assign db_cq_valid = db_valid_i && db_i.kind == rnic_pkg::DbCqCi;
+  assign db_arm_valid = db_valid_i && db_i.kind == rnic_pkg::DbCqArm;
   // RQ doorbells belong to the receive path; they are taken and have no effect.
-  assign db_ready_o = db_sq_valid ? db_sq_ready : 1'b1;
+  assign db_ready_o = db_sq_valid ? db_sq_ready : !db_arm_valid || db_arm_ready;
 
   logic db_ring;
   logic [9:0] db_ring_qpn;
@@ -111,7 +139,7 @@ module rnic_top #(
   logic idle_intake;
 
   doorbell_intake u_doorbell_intake (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .db_valid_i(db_sq_valid), .db_ready_o(db_sq_ready), .db_i,
     .ring_o(db_ring), .ring_qpn_o(db_ring_qpn),
     .pi_re_i(pi_re), .pi_qpn_i(pi_qpn), .pi_o(pi), .pi_valid_o(pi_valid),
@@ -134,7 +162,8 @@ module rnic_top #(
   logic grant_valid, grant_ready, rel;
   logic [9:0] grant_qpn;
   rnic_pkg::turn_end_t turn_end;
-  logic others, hungry, starving, idle_sched;
+  logic others, hungry, starving, idle_sched, sched_timer;
+  logic [63:0] sched_deadline;
 
   // PFC: a priority that is paused on any port gets no turns; what it has under way waits in the MAC.
   logic [7:0] paused;
@@ -144,7 +173,7 @@ module rnic_top #(
   end
 
   qp_scheduler u_qp_scheduler (
-    .clk_i, .rst_ni, .cfg_i(sched_cfg_i), .now_i,
+    .clk_i, .rst_ni(fn_rst_n), .cfg_i(sched_cfg_i), .now_i,
     .ring_i(ring), .ring_qpn_i(ring_qpn),
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_qpn_o(grant_qpn),
     .release_i(rel), .turn_end_i(turn_end), .others_o(others),
@@ -152,7 +181,7 @@ module rnic_top #(
     .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
     .rate_valid_i, .rate_i,
     .stat_coalesced_o(coalesced),
-    .timer_valid_o, .timer_deadline_o,
+    .timer_valid_o(sched_timer), .timer_deadline_o(sched_deadline),
     .idle_o(idle_sched)
   );
 
@@ -162,7 +191,7 @@ module rnic_top #(
   rnic_pkg::tx_state_t st_rd, st_wr;
 
   tx_qp_state u_tx_qp_state (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .re_i(st_re), .rd_qpn_i(st_rd_qpn), .rd_valid_o(st_valid), .rd_err_o(st_err), .rd_state_o(st_rd),
     .we_i(st_we), .wr_qpn_i(st_wr_qpn), .wr_state_i(st_wr),
     .err_seg_i(err_seg), .err_seg_qpn_i(err_seg_qpn),
@@ -185,7 +214,7 @@ module rnic_top #(
   ctx_cache #(
     .Entries(QpcEntries), .IdxW(10), .LineBytes(128), .Base(rnic_pkg::QpcBase)
   ) u_qpc_cache (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(qpc_req_valid), .req_ready_o(qpc_req_ready), .req_idx_i(qpc_req_idx),
     .rsp_valid_o(qpc_rsp_valid), .rsp_ready_i(qpc_rsp_ready), .rsp_o(qpc_rsp),
     .inval_i(qp_clear), .inval_idx_i(cmd_i.index[9:0]),
@@ -202,7 +231,7 @@ module rnic_top #(
   ctx_cache #(
     .Entries(CqcEntries), .IdxW(10), .LineBytes(64), .Base(rnic_pkg::CqcBase)
   ) u_cqc_cache (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(cqc_req_valid), .req_ready_o(cqc_req_ready), .req_idx_i(cqc_req_idx),
     .rsp_valid_o(cqc_rsp_valid), .rsp_ready_i(cqc_rsp_ready), .rsp_o(cqc_rsp),
     .inval_i(cq_clear), .inval_idx_i(cmd_i.index[9:0]),
@@ -219,7 +248,7 @@ module rnic_top #(
   ctx_cache #(
     .Entries(MptEntries), .IdxW(16), .LineBytes(64), .Base(rnic_pkg::MptBase)
   ) u_mpt_cache (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(mpt_req_valid), .req_ready_o(mpt_req_ready), .req_idx_i(mpt_req_idx),
     .rsp_valid_o(mpt_rsp_valid), .rsp_ready_i(mpt_rsp_ready), .rsp_o(mpt_rsp),
     .inval_i(mkey_clear), .inval_idx_i(cmd_i.index[15:0]),
@@ -233,7 +262,7 @@ module rnic_top #(
   dm_arbiter #(
     .N(5), .Depth(64)
   ) u_dm_arbiter (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(dmq_valid), .req_ready_o(dmq_ready), .req_i(dmq),
     .rsp_valid_o(dms_valid), .rsp_o(dms),
     .dm_req_valid_o, .dm_req_ready_i, .dm_req_o, .dm_rsp_valid_i, .dm_rsp_i,
@@ -254,7 +283,7 @@ module rnic_top #(
   logic idle_prefetch;
 
   sq_prefetch u_sq_prefetch (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .pf_req_valid_i(pf_req_valid), .pf_req_ready_o(pf_req_ready), .pf_req_qpn_i(pf_req_qpn), .pf_req_idx_i(pf_req_idx),
     .pf_req_pi_i(pf_req_pi), .pf_req_base_i(pf_req_base), .pf_req_log_size_i(pf_req_log_size),
     .pf_rsp_valid_o(pf_rsp_valid), .pf_rsp_ready_i(pf_rsp_ready), .pf_rsp_hit_o(pf_rsp_hit),
@@ -274,7 +303,7 @@ module rnic_top #(
   logic idle_fetch;
 
   wqe_fetch_engine u_wqe_fetch_engine (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_qpn_i(grant_qpn),
     .pi_re_o(pi_re), .pi_qpn_o(pi_qpn), .pi_i(pi), .pi_valid_i(pi_valid),
     .bf_re_o(bf_re), .bf_qpn_o(bf_qpn), .bf_wqe_o(bf_wqe),
@@ -304,7 +333,7 @@ module rnic_top #(
   logic idle_seg;
 
   tx_segmenter u_tx_segmenter (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(others),
     .mpt_req_valid_o(mpt_req_valid), .mpt_req_ready_i(mpt_req_ready), .mpt_req_idx_o(mpt_req_idx),
     .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
@@ -325,7 +354,7 @@ module rnic_top #(
   fifo #(
     .Width(925), .Depth(DescDepth)
   ) u_desc_fifo (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .wr_valid_i(desc_valid), .wr_ready_o(desc_ready), .wr_data_i(desc),
     .rd_valid_o(descq_valid), .rd_ready_i(descq_ready), .rd_data_o(descq),
     .fill_o(descq_fill)
@@ -334,8 +363,8 @@ module rnic_top #(
   // What keeps the link busy while a payload is read and a turn comes round: packets described and not begun, and their
   // payload in units of 64 B, each rounded up and one more.
   logic [$clog2(DescDepth)+6:0] backlog_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
+  always_ff @(posedge clk_i or negedge fn_rst_n) begin
+    if (!fn_rst_n) begin
       backlog_q <= '0;
     end else if ((desc_valid && desc_ready) || (descq_valid && descq_ready)) begin
       backlog_q <= backlog_q + {{$clog2(DescDepth){1'b0}}, desc_valid && desc_ready ? desc.payload_len[12:6] + 7'd1 : 7'd0} -
@@ -353,7 +382,7 @@ module rnic_top #(
   fifo #(
     .Width(524), .Depth(DescDepth)
   ) u_inl_fifo (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .wr_valid_i(inl_valid), .wr_ready_o(inl_ready), .wr_data_i(inl),
     .rd_valid_o(inlq_valid), .rd_ready_i(inlq_ready), .rd_data_o(inlq),
     .fill_o(inlq_fill)
@@ -369,6 +398,9 @@ module rnic_top #(
   rnic_pkg::tlp_req_t treq_rd, treq_wr;
   rnic_pkg::tlp_wdata_t twd;
   rnic_pkg::cpl_t cpl;
+  logic cpl_mid;
+  logic [7:0] back_h;
+  logic [9:0] back_d;
   logic unexpected_dma, unexpected_gen, malformed_dma, malformed_gen;
   logic idle_dma, idle_gen;
 
@@ -377,7 +409,7 @@ module rnic_top #(
     .NumTags(NumTags - WqeTags),
     .WqeTags(WqeTags)
   ) u_dma_master (
-    .clk_i, .rst_ni, .cfg_i(pcie_cfg_i),
+    .clk_i, .rst_ni(fn_rst_n), .link_rst_ni(rst_ni), .now_i, .cfg_i(pcie_cfg_i),
     .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd),
     .pay_valid_o(pay_valid), .pay_ready_i(pay_ready), .pay_o(pay),
     .rd2_valid_i(rd2_valid), .rd2_ready_o(rd2_ready), .rd2_i(rd2),
@@ -389,22 +421,23 @@ module rnic_top #(
     .treq_wr_valid_o(treq_wr_valid), .treq_wr_ready_i(treq_wr_ready), .treq_wr_o(treq_wr),
     .twd_valid_o(twd_valid), .twd_ready_i(twd_ready), .twd_o(twd),
     .twr_sent_i(twr_sent),
-    .cpl_valid_i(cpl_valid), .cpl_i(cpl),
-    .stat_unexpected_o(unexpected_dma), .stat_cpl_error_o(stat.cpl_error), .stat_malformed_o(malformed_dma),
+    .cpl_valid_i(cpl_valid), .cpl_i(cpl), .cpl_mid_i(cpl_mid), .back_h_o(back_h), .back_d_o(back_d),
+    .stat_unexpected_o(unexpected_dma), .stat_ur_o(stat.cpl_ur), .stat_ca_o(stat.cpl_ca), .stat_poisoned_o(stat.cpl_poisoned),
+    .stat_timeout_o(stat.cpl_timeout), .stat_malformed_o(malformed_dma),
     .probe_rd_o(probe.rd), .probe_rd_op_o(probe.rd_op),
     .probe_done_o(probe.rd_done), .probe_done_op_o(probe.rd_done_op),
     .idle_o(idle_dma)
   );
 
   pcie_tlp_gen u_pcie_tlp_gen (
-    .clk_i, .rst_ni, .cfg_i(pcie_cfg_i), .fc_i(pcie_fc_i),
+    .clk_i, .rst_ni(fn_rst_n), .link_rst_ni(rst_ni), .cfg_i(pcie_cfg_i), .fc_i(pcie_fc_i),
     .treq_rd_valid_i(treq_rd_valid), .treq_rd_ready_o(treq_rd_ready), .treq_rd_i(treq_rd),
     .treq_wr_valid_i(treq_wr_valid), .treq_wr_ready_o(treq_wr_ready), .treq_wr_i(treq_wr),
     .twd_valid_i(twd_valid), .twd_ready_o(twd_ready), .twd_i(twd),
     .twr_sent_o(twr_sent),
     .tlp_tx_valid_o, .tlp_tx_ready_i, .tlp_tx_o,
     .tlp_rx_valid_i, .tlp_rx_ready_o, .tlp_rx_i,
-    .cpl_valid_o(cpl_valid), .cpl_o(cpl),
+    .cpl_valid_o(cpl_valid), .cpl_o(cpl), .cpl_mid_o(cpl_mid), .back_h_i(back_h), .back_d_i(back_d),
     .stat_unexpected_o(unexpected_gen), .stat_malformed_o(malformed_gen),
     .idle_o(idle_gen)
   );
@@ -417,7 +450,7 @@ module rnic_top #(
   logic idle_gather;
 
   tx_gather u_tx_gather (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .pay_valid_i(pay_valid), .pay_ready_o(pay_ready), .pay_i(pay),
     .gather_valid_o(gather_valid), .gather_ready_i(gather_ready), .gather_o(gather),
     .idle_o(idle_gather)
@@ -431,7 +464,7 @@ module rnic_top #(
   logic idle_pkt;
 
   tx_packetizer u_tx_packetizer (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .desc_valid_i(descq_valid), .desc_ready_o(descq_ready), .desc_i(descq),
     .pay_valid_i(gather_valid), .pay_ready_o(gather_ready), .pay_i(gather),
     .inl_valid_i(inlq_valid), .inl_ready_o(inlq_ready), .inl_i(inlq),
@@ -462,36 +495,76 @@ module rnic_top #(
   rnic_pkg::event_t evt_cqe;
   logic idle_cqe;
 
+  logic cqe_wr_valid, cqe_wr_ready, cqe_wdata_valid, cqe_wdata_ready, cqe_written, note_valid;
+  rnic_pkg::wr_req_t cqe_wr;
+  logic [511:0] cqe_wdata;
+  rnic_pkg::cq_note_t note;
+
   cqe_writer u_cqe_writer (
-    .clk_i, .rst_ni, .now_i,
+    .clk_i, .rst_ni(fn_rst_n), .now_i,
     .req_valid_i(cqe_valid), .req_ready_o(cqe_ready), .req_i(cqe),
     .db_valid_i(db_cq_valid), .db_i,
     .clear_i(cq_clear), .clear_cqn_i(cmd_i.index[9:0]),
     .cqc_req_valid_o(cqc_req_valid), .cqc_req_ready_i(cqc_req_ready), .cqc_req_idx_o(cqc_req_idx),
     .cqc_rsp_valid_i(cqc_rsp_valid), .cqc_rsp_ready_o(cqc_rsp_ready), .cqc_rsp_i(cqc_rsp),
-    .wr_valid_o(wr_valid), .wr_ready_i(wr_ready), .wr_o(wr),
-    .wdata_valid_o(wdata_valid), .wdata_ready_i(wdata_ready), .wdata_o(wdata),
+    .wr_valid_o(cqe_wr_valid), .wr_ready_i(cqe_wr_ready), .wr_o(cqe_wr),
+    .wdata_valid_o(cqe_wdata_valid), .wdata_ready_i(cqe_wdata_ready), .wdata_o(cqe_wdata),
+    .note_valid_o(note_valid), .note_o(note),
     .evt_valid_o(evt_cqe_valid), .evt_ready_i(evt_cqe_ready), .evt_o(evt_cqe),
     .stat_cqe_ok_o(stat.cqe_ok), .stat_cqe_err_o(stat.cqe_err), .stat_overrun_o(stat.cq_overrun),
     .idle_o(idle_cqe)
   );
 
+  // ---- Interrupts ---------------------------------------------------------------------------------------------------
+  logic irq_valid, arm_timer, idle_arm, idle_msix;
+  logic [5:0] irq_vector;
+  logic [63:0] arm_deadline;
+
+  cq_arm u_cq_arm (
+    .clk_i, .rst_ni(fn_rst_n), .now_i,
+    .note_valid_i(note_valid), .note_i(note),
+    .arm_valid_i(db_arm_valid), .arm_ready_o(db_arm_ready), .arm_i(db_i),
+    .clear_valid_i(cq_clear_valid), .clear_ready_o(cq_clear_ready), .clear_cqn_i(cmd_i.index[9:0]),
+    .irq_valid_o(irq_valid), .irq_vector_o(irq_vector),
+    .timer_valid_o(arm_timer), .timer_deadline_o(arm_deadline),
+    .idle_o(idle_arm)
+  );
+
+  // Without bus mastering a message waits; it would be swallowed.
+  msix u_msix (
+    .clk_i, .rst_ni(fn_rst_n),
+    .msix_we_i, .msix_idx_i, .msix_reg_i, .msix_wdata_i,
+    .msix_en_i(msix_en_i && pcie_cfg_i.bus_master), .msix_mask_i, .msix_pending_o,
+    .irq_valid_i(irq_valid), .irq_vector_i(irq_vector),
+    .cqe_wr_valid_i(cqe_wr_valid), .cqe_wr_ready_o(cqe_wr_ready), .cqe_wr_i(cqe_wr),
+    .cqe_wdata_valid_i(cqe_wdata_valid), .cqe_wdata_ready_o(cqe_wdata_ready), .cqe_wdata_i(cqe_wdata),
+    .cqe_done_o(cqe_written),
+    .wr_valid_o(wr_valid), .wr_ready_i(wr_ready), .wr_o(wr),
+    .wdata_valid_o(wdata_valid), .wdata_ready_i(wdata_ready), .wdata_o(wdata),
+    .wr_done_i(wr_done),
+    .stat_sent_o(stat.irq_sent),
+    .idle_o(idle_msix)
+  );
+
+  assign timer_valid_o = sched_timer || arm_timer;
+  assign timer_deadline_o = !arm_timer || (sched_timer && sched_deadline < arm_deadline) ? sched_deadline : arm_deadline;
+
   // ---- Error log: completions first -----------------------------------------------------------------------------------
   event_mux u_event_mux (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(fn_rst_n),
     .a_valid_i(evt_cqe_valid), .a_ready_o(evt_cqe_ready), .a_i(evt_cqe),
     .b_valid_i(evt_fetch_valid), .b_ready_o(evt_fetch_ready), .b_i(evt_fetch),
     .evt_valid_o, .evt_ready_i, .evt_o
   );
 
   // ---- Observation --------------------------------------------------------------------------------------------------------------------------
-  assign probe.cqe = wr_done;
+  assign probe.cqe = cqe_written;
   assign probe.cqe_op = wr_done_op;
   assign probe_o = probe;
   assign stat_o = stat;
 
   assign idle_o = idle_intake && idle_sched && idle_fetch && idle_prefetch && idle_seg && idle_qpc && idle_cqc &&
-                  idle_mpt && idle_dm && idle_dma && idle_gen && idle_gather && idle_pkt && idle_cqe && !descq_valid && !inlq_valid &&
-                  !evt_valid_o;
+                  idle_mpt && idle_dm && idle_dma && idle_gen && idle_gather && idle_pkt && idle_cqe && idle_arm && idle_msix && !descq_valid && !inlq_valid &&
+                  !evt_valid_o && !flr_i && !flr_q;
 
 endmodule

@@ -5,7 +5,8 @@
 //
 // A request asks the CQ context cache in the cycle in which it is taken; up to LookupDepth wait for their answer. From
 // the request to wr_valid_o: the cache's latency and two edges. One CQE every two cycles. Write and data leave
-// independently of each other; the next CQE follows when both have been taken.
+// independently of each other; the next CQE follows when both have been taken, and note_valid_o is high in the cycle of the
+// later one.
 module cqe_writer (
   input  logic clk_i,
   input  logic rst_ni,
@@ -13,7 +14,7 @@ module cqe_writer (
   input  logic req_valid_i,
   output logic req_ready_o,
   input  rnic_pkg::cqe_req_t req_i,
-  // Consumer index doorbells (DbCqCi, DbCqArm); always taken
+  // Consumer index doorbells (DbCqCi); always taken, other kinds without effect
   input  logic db_valid_i,
   input  rnic_pkg::doorbell_t db_i,
   // CmdCqModify: indices restart from the context
@@ -33,6 +34,9 @@ module cqe_writer (
   output logic wdata_valid_o,
   input  logic wdata_ready_i,
   output logic [511:0] wdata_o,
+  // To cq_arm: the entry's write and data have been taken
+  output logic note_valid_o,
+  output rnic_pkg::cq_note_t note_o,
   // Error log
   output logic evt_valid_o,
   input  logic evt_ready_i,
@@ -145,12 +149,21 @@ module cqe_writer (
   rnic_pkg::wr_req_t wr_q;
   logic [511:0] wdata_q;
   rnic_pkg::event_t evt_q;
+  rnic_pkg::cq_note_t note_q;
 
   always_ff @(posedge clk_i) begin
     if (s1_done && write) begin
       wr_q.addr <= s1_cqc_q.base + {34'd0, slot, 6'd0};
       wr_q.len <= 13'd64;
+      wr_q.attr <= 3'b000;
       wr_q.op <= s1_req_q.op;
+      note_q.cqn <= s1_cqn;
+      note_q.index <= s1_pi_q;
+      note_q.solicited <= error;
+      note_q.irq_en <= s1_cqc_q.irq_en;
+      note_q.irq_vector <= s1_cqc_q.irq_vector;
+      note_q.period <= s1_cqc_q.irq_period;
+      note_q.count <= s1_cqc_q.irq_count;
       wdata_q[351:0] <= '0;
       wdata_q[383:352] <= {s1_req_q.byte_cnt[7:0], s1_req_q.byte_cnt[15:8], s1_req_q.byte_cnt[23:16],
                            s1_req_q.byte_cnt[31:24]};                              // 44
@@ -218,6 +231,8 @@ module cqe_writer (
   assign wr_o = wr_q;
   assign wdata_valid_o = wdata_valid_q;
   assign wdata_o = wdata_q;
+  assign note_valid_o = (wr_valid_q || wdata_valid_q) && out_free;
+  assign note_o = note_q;
   assign evt_valid_o = evt_valid_q;
   assign evt_o = evt_q;
   assign idle_o = !(look_valid || s1_valid_q || wr_valid_q || wdata_valid_q || evt_valid_q);

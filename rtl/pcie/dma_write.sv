@@ -3,10 +3,10 @@
 // TLP's first DW stands in lane 0, the first byte at lane addr mod 4. Bytes outside the write are zero.
 //
 // Cuts at every multiple of MPS, which includes every 4 KiB boundary. One write at a time; the next request is taken
-// when the last beat of the one before has been produced. A TLP's request becomes valid together with its first beat.
+// with the last beat of the one before. A TLP's request becomes valid together with its first beat.
 // Without bus mastering a write is swallowed with its data, and reported done.
 //
-// Latency: wr_valid_i (with data waiting) to treq_wr_valid_o 2 cycles. One beat a cycle, one cycle between writes.
+// Latency: wr_valid_i (with data waiting) to treq_wr_valid_o 2 cycles. One beat a cycle.
 module dma_write (
   input  logic clk_i,
   input  logic rst_ni,
@@ -40,6 +40,7 @@ module dma_write (
   logic [6:0] pos_q;                           // where this beat starts: 0..63 in prev_q, 64: at the next input beat
   logic [511:0] prev_q;                        // input beat taken last
   rnic_pkg::op_t op_q;
+  logic [2:0] attr_q;
 
   logic treq_valid_q, twd_valid_q;
   rnic_pkg::tlp_req_t treq_q;
@@ -58,7 +59,7 @@ module dma_write (
   logic [6:0] lanes;
 
   assign accept = wr_valid_i && wr_ready_o;
-  assign wr_ready_o = !sp_valid && !drop_q;
+  assign wr_ready_o = (!sp_valid || (push && tlp_end && tlp_last)) && !drop_q;
   assign lanes = tleft_q > 13'd64 ? 7'd64 : tleft_q[6:0];
   assign tlp_end = tleft_q <= 13'd64;
   assign need_in = {1'b0, pos_q} + {1'b0, lanes} > 8'd64;
@@ -129,6 +130,7 @@ module dma_write (
       lead_q <= wr_i.addr[1:0];
       pos_q <= 7'd64 - {5'b0, wr_i.addr[1:0]};
       op_q <= wr_i.op;
+      attr_q <= wr_i.attr;
     end else if (drop_take) begin
       drop_left_q <= drop_left_q > 13'd64 ? drop_left_q - 13'd64 : 13'd0;
     end else if (push) begin
@@ -150,7 +152,7 @@ module dma_write (
       treq_q.addr <= sp_addr;
       treq_q.len <= sp_len;
       treq_q.tag <= 10'd0;
-      treq_q.attr <= 3'b000;
+      treq_q.attr <= attr_q;
       treq_q.op <= op_q;
     end
   end

@@ -3,7 +3,8 @@
 // posted and non-posted requests on one stream, and parses completions.
 //
 // A posted TLP may pass a blocked non-posted one, never the other way round. A TLP's beats are contiguous in order;
-// the header travels with the first. One beat a cycle. A TLP starts only when its credits are there.
+// the header travels with the first. One beat a cycle. A TLP starts only when its credits are there, and a read when there
+// is room for its completions besides, as many as they may be.
 //
 // Latency: one cycle from an accepted request to tlp_tx_valid_o, one cycle from tlp_rx_valid_i to cpl_valid_o. When a
 // read and a write can both be sent they take turns, but a read never goes before a write that waited before it. A
@@ -12,7 +13,8 @@
 // shows, with DmaMalformed; the rest of it is dropped.
 module pcie_tlp_gen (
   input  logic clk_i,
-  input  logic rst_ni,
+  input  logic rst_ni,                 // of the function: what stands at the pins still goes, the rest of a write does not
+  input  logic link_rst_ni,            // of the link: of its credits, too; only with rst_ni
   input  rnic_pkg::pcie_cfg_t cfg_i,
   input  rnic_pkg::pcie_fc_t fc_i,
   // Requests
@@ -37,6 +39,9 @@ module pcie_tlp_gen (
   // To dma_master; always taken
   output logic cpl_valid_o,
   output rnic_pkg::cpl_t cpl_o,
+  output logic cpl_mid_o,              // the completion of which a beat came last goes on
+  input  logic [7:0] back_h_i,         // room for completions that reads had, given back
+  input  logic [9:0] back_d_i,         // in 16 B
   output logic stat_unexpected_o,      // wrong requester, or not a completion
   output logic stat_malformed_o,       // length field and data beats disagree
   output logic idle_o
@@ -72,9 +77,13 @@ module pcie_tlp_gen (
     end
   endfunction
 
+  logic [2:0] attr_allowed;
+  assign attr_allowed = {cfg_i.ido_en, cfg_i.ro_en, 1'b1};
+
   // ---- Requests out -----------------------------------------------------------------------------------------------
   logic tx_valid_q;
   rnic_pkg::tlp_beat_t tx_q;
+  logic own_q;                 // what stands at the pins was sent in this life of the function
   logic mid_q;                 // inside a write of more than one beat
   logic last_wr_q;             // the latest TLP was a write
   logic wr_older_q;            // the waiting write came before any read that waits or will come
@@ -88,7 +97,7 @@ module pcie_tlp_gen (
   logic [10:0] wr_left;
   assign tx_open = !tx_valid_q || tlp_tx_ready_i;
   assign wr_can = treq_wr_valid_i && twd_valid_i && ph_ok && pd_ok;
-  assign rd_can = treq_rd_valid_i && nph_ok && !wr_older_q;
+  assign rd_can = treq_rd_valid_i && nph_ok && room_ok && !wr_older_q;
   assign wr_first = tx_open && !mid_q && wr_can && !(rd_can && last_wr_q);
   assign rd_go = tx_open && !mid_q && rd_can && !(wr_can && !last_wr_q);
   assign wr_more = tx_open && mid_q && twd_valid_i;
@@ -97,36 +106,62 @@ module pcie_tlp_gen (
   credit_counter #(
     .Width(8)
   ) u_posted_header (
-    .clk_i, .rst_ni, .inf_i(fc_i.p_inf), .limit_i(fc_i.ph), .need_i(8'd1), .ok_o(ph_ok), .take_i(wr_first)
+    .clk_i, .rst_ni(link_rst_ni), .inf_i(fc_i.p_inf), .limit_i(fc_i.ph), .need_i(8'd1), .ok_o(ph_ok), .take_i(wr_first)
   );
   credit_counter #(
     .Width(12)
   ) u_posted_data (
-    .clk_i, .rst_ni, .inf_i(fc_i.p_inf), .limit_i(fc_i.pd), .need_i({3'b0, wr_credit_bytes[12:4]}), .ok_o(pd_ok),
+    .clk_i, .rst_ni(link_rst_ni), .inf_i(fc_i.p_inf), .limit_i(fc_i.pd), .need_i({3'b0, wr_credit_bytes[12:4]}), .ok_o(pd_ok),
     .take_i(wr_first)
   );
   credit_counter #(
     .Width(8)
   ) u_non_posted_header (
-    .clk_i, .rst_ni, .inf_i(fc_i.np_inf), .limit_i(fc_i.nph), .need_i(8'd1), .ok_o(nph_ok), .take_i(rd_go)
+    .clk_i, .rst_ni(link_rst_ni), .inf_i(fc_i.np_inf), .limit_i(fc_i.nph), .need_i(8'd1), .ok_o(nph_ok), .take_i(rd_go)
   );
+
+  // Room for the completions of the reads under way. One that alone needs more than there is goes alone.
+  logic [15:0] rd_room;
+  logic [8:0] room_h_q, room_h;        // reserved, and with this read
+  logic [12:0] room_d_q, room_d;
+  logic room_ok;
+  assign rd_room = pcie_pkg::cpl_room(treq_rd_i.addr[6:0], treq_rd_i.len, cfg_i.rcb);
+  assign room_h = room_h_q + {2'b0, rd_room[15:9]};
+  assign room_d = room_d_q + {4'b0, rd_room[8:0]};
+  assign room_ok = ((cfg_i.cplh == 8'd0 || room_h <= {1'b0, cfg_i.cplh}) &&
+                    (cfg_i.cpld == 12'd0 || room_d <= {1'b0, cfg_i.cpld})) || (room_h_q == 9'd0 && room_d_q == 13'd0);
+
+  always_ff @(posedge clk_i or negedge link_rst_ni) begin
+    if (!link_rst_ni) begin
+      room_h_q <= '0;
+      room_d_q <= '0;
+    end else if (rd_go || back_h_i != 8'd0) begin
+      room_h_q <= (rd_go ? room_h : room_h_q) - {1'b0, back_h_i};
+      room_d_q <= (rd_go ? room_d : room_d_q) - {3'b0, back_d_i};
+    end
+  end
 
   assign treq_rd_ready_o = rd_go;
   assign treq_wr_ready_o = wr_first;
   assign twd_ready_o = wr_first || wr_more;
   assign tlp_tx_valid_o = tx_valid_q;
   assign tlp_tx_o = tx_q;
-  assign twr_sent_o = tx_valid_q && tlp_tx_ready_i && tx_q.eop && tx_q.hdr[126];
+  assign twr_sent_o = tx_valid_q && tlp_tx_ready_i && tx_q.eop && tx_q.hdr[126] && own_q;
+
+  always_ff @(posedge clk_i or negedge link_rst_ni) begin
+    if (!link_rst_ni) tx_valid_q <= 1'b0;
+    else if (tx_open) tx_valid_q <= rd_go || wr_first || wr_more;
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      tx_valid_q <= 1'b0;
+      own_q <= 1'b0;
       mid_q <= 1'b0;
       last_wr_q <= 1'b0;
       wr_older_q <= 1'b0;
     end else begin
       wr_older_q <= treq_wr_valid_i && !wr_first && (wr_older_q || !treq_rd_valid_i || rd_go);
-      if (tx_open) tx_valid_q <= rd_go || wr_first || wr_more;
+      if (rd_go || wr_first || wr_more) own_q <= 1'b1;
       if (wr_first || wr_more) mid_q <= wr_left > 11'd16;
       if (wr_first || rd_go) last_wr_q <= wr_first;
     end
@@ -136,7 +171,7 @@ module pcie_tlp_gen (
     if (rd_go) begin
       tx_q.sop <= 1'b1;
       tx_q.eop <= 1'b1;
-      tx_q.hdr <= request_hdr(1'b0, treq_rd_i.addr, treq_rd_i.len, treq_rd_i.tag, treq_rd_i.attr,
+      tx_q.hdr <= request_hdr(1'b0, treq_rd_i.addr, treq_rd_i.len, treq_rd_i.tag, treq_rd_i.attr & attr_allowed,
                              cfg_i.requester_id);
       tx_q.dws <= 5'd0;
       tx_q.op <= treq_rd_i.op;
@@ -148,7 +183,7 @@ module pcie_tlp_gen (
       tx_q.data <= twd_i.data;
       left_q <= wr_left - 11'd16;
       if (wr_first) begin
-        tx_q.hdr <= request_hdr(1'b1, treq_wr_i.addr, treq_wr_i.len, treq_wr_i.tag, treq_wr_i.attr,
+        tx_q.hdr <= request_hdr(1'b1, treq_wr_i.addr, treq_wr_i.len, treq_wr_i.tag, treq_wr_i.attr & attr_allowed,
                                cfg_i.requester_id);
         tx_q.op <= treq_wr_i.op;
       end
@@ -191,11 +226,12 @@ module pcie_tlp_gen (
   assign tlp_rx_ready_o = 1'b1;
   assign cpl_valid_o = cpl_valid_q;
   assign cpl_o = cpl_q;
+  assign cpl_mid_o = rx_act_q;
   assign stat_unexpected_o = unexpected_q;
   assign stat_malformed_o = malformed_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
+  always_ff @(posedge clk_i or negedge link_rst_ni) begin
+    if (!link_rst_ni) begin
       cpl_valid_q <= 1'b0;
       unexpected_q <= 1'b0;
       malformed_q <= 1'b0;

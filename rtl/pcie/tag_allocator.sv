@@ -21,12 +21,15 @@ module tag_allocator #(
   output logic tag_valid_o,
   output logic [9:0] tag_o,
   input  logic take_i,                 // the request leaves with it; only with tag_valid_o
+  input  logic drop_i,                 // give back what is reserved; without want_i and take_i
   // Back again
   input  logic free_i,                 // only a tag in use
   input  logic [9:0] free_tag_i,
   // Is this tag in use? In the same cycle; any value may be asked for.
   input  logic [9:0] look_tag_i,
-  output logic look_used_o
+  output logic look_used_o,
+  input  logic [9:0] scan_tag_i,       // likewise
+  output logic scan_used_o
 );
   localparam int unsigned IdxW = NumTags > 32 ? $clog2(NumTags) : 5;
   localparam int unsigned Width = 1 << IdxW;
@@ -54,6 +57,7 @@ module tag_allocator #(
   assign pick = want_i && (!valid_q || take_i);
   assign tag_valid_o = valid_q;
   assign tag_o = tag_q;
+  assign scan_used_o = {22'b0, scan_tag_i} < Width && busy_q[scan_tag_i[IdxW-1:0]] && !(valid_q && tag_q == scan_tag_i);
   assign look_used_o = {22'b0, look_tag_i} < Width && busy_q[look_tag_i[IdxW-1:0]] && !(valid_q && tag_q == look_tag_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -78,8 +82,9 @@ module tag_allocator #(
         valid_q <= |group;
         busy_q <= busy_q | chosen;
         tag_q <= {number(first), number(in_group)};
-      end else if (take_i) begin
+      end else if (take_i || drop_i) begin
         valid_q <= 1'b0;
+        if (drop_i && valid_q) busy_q[tag_q[IdxW-1:0]] <= 1'b0;
       end
       if (free_i) busy_q[free_tag_i[IdxW-1:0]] <= 1'b0;
     end
@@ -92,8 +97,8 @@ module tag_allocator #(
     .NumTags5(NumTags5),
     .IdxW(IdxW)
   ) u_check (
-    .clk_i, .rst_ni, .ext_tag_i, .tag10_i, .want_i, .tag_valid_i(tag_valid_o), .tag_i(tag_o), .take_i, .free_i,
-    .free_tag_i, .look_tag_i, .look_used_i(look_used_o), .busy_i(busy_q)
+    .clk_i, .rst_ni, .ext_tag_i, .tag10_i, .want_i, .tag_valid_i(tag_valid_o), .tag_i(tag_o), .take_i, .drop_i, .free_i,
+    .free_tag_i, .look_tag_i, .look_used_i(look_used_o), .scan_tag_i, .scan_used_i(scan_used_o), .busy_i(busy_q)
   );
 `endif
 endmodule

@@ -15,10 +15,13 @@ module tag_checker #(
   input logic tag_valid_i,
   input logic [9:0] tag_i,
   input logic take_i,
+  input logic drop_i,
   input logic free_i,
   input logic [9:0] free_tag_i,
   input logic [9:0] look_tag_i,
   input logic look_used_i,
+  input logic [9:0] scan_tag_i,
+  input logic scan_used_i,
   input logic [(1<<IdxW)-1:0] busy_i
 );
   logic used_q;                        // the followed tag is in use
@@ -65,6 +68,7 @@ module tag_checker #(
     if (choice) found_tag_q <= who;
     if (rst_ni && (tag_valid_i || take_i || free_i || found_q)) begin
       TakenWhenOffered : assume (!take_i || tag_valid_i);
+      DroppedAlone : assume (!drop_i || (!take_i && !want_i));
       FreedInRange : assume (!free_i || free_tag_i < 10'(NumTags));
       FreedOnce : assume (!(free_i && free_tag_i == who) || used_q);
       NotTwice : assert (!(used_q && tag_valid_i && tag_i == who));
@@ -73,6 +77,7 @@ module tag_checker #(
       NoneLost : assert (who_busy == (used_q || (tag_valid_i && tag_i == who)));
       LowestFree : assert (!found_q || (tag_valid_i && tag_i <= found_tag_q));
       LookUp : assert (look_tag_i != who || look_used_i == used_q);
+      Scan : assert (scan_tag_i != who || scan_used_i == used_q);
     end
 `ifdef FORMAL
     if (rst_ni) begin
@@ -94,6 +99,6 @@ module tag_checker #(
   stream_checker #(
     .Width(10)
   ) u_reserved (
-    .clk_i, .rst_ni, .valid_i(tag_valid_i), .ready_i(take_i), .data_i(tag_i)
+    .clk_i, .rst_ni, .valid_i(tag_valid_i), .ready_i(take_i || drop_i), .data_i(tag_i)
   );
 endmodule

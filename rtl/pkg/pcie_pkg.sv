@@ -53,4 +53,19 @@ package pcie_pkg;
     logic [6:0] lower_addr;
   } tlp_cpl_t;
 
+  // Room that the completions of a read may take at worst: headers [15:9], data [8:0] in 16 B. Of the address the lowest
+  // seven bits count. A completer may cut at every RCB.
+  function automatic logic [15:0] cpl_room(input logic [6:0] addr, input logic [12:0] len, input logic rcb);
+    logic [12:0] reach;
+    logic [6:0] headers;
+    logic [3:0] first;         // of the data, in their 16 B; alone a completion counts from its first DW on
+    begin
+      reach = {6'b0, rcb & addr[6], addr[5:0]} + (len == 13'd0 ? 13'd1 : len) + {6'b0, rcb, 6'd63};
+      headers = rcb ? {1'b0, reach[12:7]} : reach[12:6];
+      first = headers == 7'd1 ? {2'b0, addr[1:0]} : addr[3:0];
+      reach = {9'b0, first} + (len == 13'd0 ? 13'd1 : len) + 13'd15;
+      cpl_room = {headers, reach[12:4]};
+    end
+  endfunction
+
 endpackage

@@ -38,6 +38,11 @@ package rnic_pkg;
     logic [2:0] mps;           // 0: 128 B .. 5: 4096 B
     logic [2:0] mrrs;          // 0: 128 B .. 5: 4096 B
     logic rcb;                 // 0: 64 B, 1: 128 B
+    logic ro_en;               // relaxed ordering may be asked for
+    logic ido_en;              // ID-based ordering may be asked for
+    logic [7:0] cplh;          // completions that the link's receive buffer holds; 0: no limit
+    logic [11:0] cpld;         // their data, in 16 B; 0: no limit
+    logic [31:0] cpl_timeout;  // ns that a read may stay unanswered; 0: for ever
     logic [15:0] requester_id;
   } pcie_cfg_t;
 
@@ -173,11 +178,16 @@ package rnic_pkg;
   } qpc_t;
 
   typedef struct packed {
-    logic [351:0] rsvd3;
+    logic [319:0] rsvd3;
+    logic [15:0] irq_period;   // DW5: moderation: us that a CQE may wait for company; 0: none
+    logic [15:0] irq_count;    //      CQEs that raise the vector at once; 0 counts as 1
     logic [7:0] rsvd2;
     logic [23:0] ci;           // DW4: first consumer index
     logic [63:0] base;         // DW2-3: I/O address of the ring, 64 B aligned
-    logic [31:0] rsvd1;        // DW1
+    logic irq_en;              // DW1 [31] an armed CQ raises its vector
+    logic [8:0] rsvd1;
+    logic [5:0] irq_vector;    //     [21:16] MSI-X vector
+    logic [15:0] rsvd1b;
     logic [18:0] rsvd0;
     logic [4:0] log_size;      // DW0 [12:8] ring of 2^n CQEs
     logic [6:0] rsvdz;
@@ -193,7 +203,9 @@ package rnic_pkg;
     logic [23:0] pd;           // DW1
     logic [15:0] rsvd0;
     logic [7:0] variant;       // DW0 [15:8]: low byte of the key
-    logic [2:0] rsvdz;
+    logic rsvdz;
+    logic id_based;            //     [6] ID-based ordering
+    logic relaxed;             //     [5] relaxed ordering
     logic remote_atomic;       //     [4]
     logic remote_write;        //     [3]
     logic remote_read;         //     [2]
@@ -322,8 +334,9 @@ package rnic_pkg;
 
   typedef struct packed {
     logic [63:0] addr;         // bus address
-    logic [12:0] len;          // 1..4096 bytes
+    logic [12:0] len;          // 0..4096 bytes; 0: a flush, which comes back when earlier writes have arrived
     logic more;                // the packet's payload goes on with the next read
+    logic [2:0] attr;          // as in tlp_req_t
     op_t op;
   } rd_req_t;
 
@@ -339,6 +352,7 @@ package rnic_pkg;
   typedef struct packed {
     logic [63:0] addr;
     logic [12:0] len;          // 1..4096
+    logic [2:0] attr;          // as in tlp_req_t
     op_t op;
   } wr_req_t;
 
@@ -377,6 +391,17 @@ package rnic_pkg;
     logic [7:0] syndrome;      // 0: success
     logic [7:0] vendor;        // finer reason, see docs
   } cqe_req_t;
+
+  // A CQE that has been handed over, for cq_arm.
+  typedef struct packed {
+    logic [9:0] cqn;
+    logic [23:0] index;        // of the CQE
+    logic solicited;           // or an error
+    logic irq_en;              // of its context
+    logic [5:0] irq_vector;
+    logic [15:0] period;
+    logic [15:0] count;
+  } cq_note_t;
 
   // CQE error syndromes (mlx5 values)
   localparam logic [7:0] SynLocalLength = 8'h01;
@@ -456,9 +481,13 @@ package rnic_pkg;
     logic cqe_ok;
     logic cqe_err;
     logic cq_overrun;
-    logic cpl_unexpected;
-    logic cpl_error;           // completion with UR, CA or poisoned data
-    logic cpl_malformed;
+    logic cpl_unexpected;      // for a tag that is not in use, or of a read already given up
+    logic cpl_ur;              // unsupported request
+    logic cpl_ca;              // completer abort
+    logic cpl_poisoned;
+    logic cpl_timeout;         // a read that nobody answered in time
+    logic cpl_malformed;       // lies about its length, or does not fit its read
+    logic irq_sent;            // MSI-X message written
   } stat_t;
 
   // Error log entries.

@@ -27,7 +27,7 @@ module cqe_writer (
   input  logic req_valid_i,
   output logic req_ready_o,
   input  rnic_pkg::cqe_req_t req_i,
-  // Consumer index doorbells (DbCqCi, DbCqArm); always taken
+  // Consumer index doorbells (DbCqCi); always taken, other kinds without effect
   input  logic db_valid_i,
   input  rnic_pkg::doorbell_t db_i,
   // CmdCqModify: indices restart from the context
@@ -47,6 +47,9 @@ module cqe_writer (
   output logic wdata_valid_o,
   input  logic wdata_ready_i,
   output logic [511:0] wdata_o,
+  // To cq_arm: the entry's write and data have been taken
+  output logic note_valid_o,
+  output rnic_pkg::cq_note_t note_o,
   // Error log
   output logic evt_valid_o,
   input  logic evt_ready_i,
@@ -94,8 +97,9 @@ module cqe_writer (
     .clk_i, .rst_ni, .now_i, .req_valid_i(req_valid), .req_ready_o(req_ready), .req_i(req),
     .db_valid_i, .db_i, .clear_i, .clear_cqn_i, .cqc_req_valid_o, .cqc_req_ready_i, .cqc_req_idx_o,
     .cqc_rsp_valid_i(cqc_rsp_valid), .cqc_rsp_ready_o(cqc_rsp_ready), .cqc_rsp_i(cqc_rsp),
-    .wr_valid_o, .wr_ready_i, .wr_o, .wdata_valid_o, .wdata_ready_i, .wdata_o, .evt_valid_o,
-    .evt_ready_i, .evt_o, .stat_cqe_ok_o, .stat_cqe_err_o, .stat_overrun_o, .idle_o(idle)
+    .wr_valid_o, .wr_ready_i, .wr_o, .wdata_valid_o, .wdata_ready_i, .wdata_o, .note_valid_o,
+    .note_o, .evt_valid_o, .evt_ready_i, .evt_o, .stat_cqe_ok_o, .stat_cqe_err_o, .stat_overrun_o,
+    .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

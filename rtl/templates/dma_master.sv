@@ -18,8 +18,11 @@
 //   probe_done_o       in the cycle in which the last byte of a payload read is in the buffer, before it is offered;
 //                      not for a failed read
 //   probe_done_op_o    with probe_done_o: the read's op
-//   stat_unexpected_o  once for each completion whose tag is not in use
-//   stat_cpl_error_o   once for each completion with UR, CA or poisoned data
+//   stat_unexpected_o  once for each completion whose tag is not in use, or of an orphan
+//   stat_ur_o          once for each completion with status UR that a read awaits
+//   stat_ca_o          likewise, CA
+//   stat_poisoned_o    likewise, poisoned data
+//   stat_timeout_o     once for each read request given up unanswered
 //   stat_malformed_o   once for each completion that disagrees with its request
 //   idle_o             low while a read or a write is queued or in flight, also while only an answer is awaited
 //
@@ -39,7 +42,9 @@ module dma_master #(
   parameter int unsigned MaxWqeReads = 32
 ) (
   input  logic clk_i,
-  input  logic rst_ni,
+  input  logic rst_ni,                 // of the function: tags in use become orphans
+  input  logic link_rst_ni,            // of the link: of the tags, too; only with rst_ni
+  input  logic [63:0] now_i,           // ns
   input  rnic_pkg::pcie_cfg_t cfg_i,
   // Payload reads
   input  logic rd_valid_i,
@@ -78,9 +83,16 @@ module dma_master #(
   // Completions; always taken
   input  logic cpl_valid_i,
   input  rnic_pkg::cpl_t cpl_i,
+  input  logic cpl_mid_i,              // the completion of which a beat came last goes on
+  // To pcie_tlp_gen: room for completions that reads had, given back in this cycle
+  output logic [7:0] back_h_o,
+  output logic [9:0] back_d_o,         // in 16 B
   // Observation
   output logic stat_unexpected_o,      // completion for a tag that is not in use
-  output logic stat_cpl_error_o,
+  output logic stat_ur_o,              // completion with this status, or read given up
+  output logic stat_ca_o,
+  output logic stat_poisoned_o,
+  output logic stat_timeout_o,
   output logic stat_malformed_o,       // more data than asked for, or inconsistent
   output logic probe_rd_o,             // payload read accepted
   output rnic_pkg::op_t probe_rd_op_o,
@@ -155,13 +167,14 @@ module dma_master #(
   dma_master_ref #(
     .NumTags(NumTags), .WqeTags(WqeTags), .WqeTags8(WqeTags8), .BufBytes(BufBytes), .MaxReads(MaxReads), .WqeBufBytes(WqeBufBytes), .MaxWqeReads(MaxWqeReads)
   ) u_ref (
-    .clk_i, .rst_ni, .cfg_i, .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd), .pay_valid_o,
-    .pay_ready_i, .pay_o, .rd2_valid_i(rd2_valid), .rd2_ready_o(rd2_ready), .rd2_i(rd2),
-    .pay2_valid_o, .pay2_ready_i, .pay2_o, .wr_valid_i(wr_valid), .wr_ready_o(wr_ready), .wr_i(wr),
-    .wdata_valid_i(wdata_valid), .wdata_ready_o(wdata_ready), .wdata_i(wdata), .wr_done_o,
-    .wr_done_op_o, .treq_rd_valid_o, .treq_rd_ready_i, .treq_rd_o, .treq_wr_valid_o,
-    .treq_wr_ready_i, .treq_wr_o, .twd_valid_o, .twd_ready_i, .twd_o, .twr_sent_i, .cpl_valid_i,
-    .cpl_i, .stat_unexpected_o, .stat_cpl_error_o, .stat_malformed_o, .probe_rd_o, .probe_rd_op_o,
+    .clk_i, .rst_ni, .link_rst_ni, .now_i, .cfg_i, .rd_valid_i(rd_valid), .rd_ready_o(rd_ready),
+    .rd_i(rd), .pay_valid_o, .pay_ready_i, .pay_o, .rd2_valid_i(rd2_valid), .rd2_ready_o(rd2_ready),
+    .rd2_i(rd2), .pay2_valid_o, .pay2_ready_i, .pay2_o, .wr_valid_i(wr_valid),
+    .wr_ready_o(wr_ready), .wr_i(wr), .wdata_valid_i(wdata_valid), .wdata_ready_o(wdata_ready),
+    .wdata_i(wdata), .wr_done_o, .wr_done_op_o, .treq_rd_valid_o, .treq_rd_ready_i, .treq_rd_o,
+    .treq_wr_valid_o, .treq_wr_ready_i, .treq_wr_o, .twd_valid_o, .twd_ready_i, .twd_o, .twr_sent_i,
+    .cpl_valid_i, .cpl_i, .cpl_mid_i, .back_h_o, .back_d_o, .stat_unexpected_o, .stat_ur_o,
+    .stat_ca_o, .stat_poisoned_o, .stat_timeout_o, .stat_malformed_o, .probe_rd_o, .probe_rd_op_o,
     .probe_done_o, .probe_done_op_o, .idle_o(idle)
   );
 

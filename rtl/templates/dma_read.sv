@@ -18,7 +18,10 @@
 //   probe_done_o       as in dma_master
 //   probe_done_op_o    as in dma_master
 //   stat_unexpected_o  as in dma_master
-//   stat_cpl_error_o   as in dma_master
+//   stat_ur_o          as in dma_master
+//   stat_ca_o          as in dma_master
+//   stat_poisoned_o    as in dma_master
+//   stat_timeout_o     as in dma_master
 //   stat_malformed_o   as in dma_master
 //   idle_o             low while a read is queued, in flight or not yet handed out
 module dma_read #(
@@ -29,8 +32,12 @@ module dma_read #(
   parameter int unsigned MaxReads = 128        // power of two, at least 2
 ) (
   input  logic clk_i,
-  input  logic rst_ni,
+  input  logic rst_ni,                 // of the function: a tag in use becomes an orphan
+  input  logic link_rst_ni,            // of the link: of the tags, too; only with rst_ni
+  input  logic [63:0] now_i,           // ns
   input  rnic_pkg::pcie_cfg_t cfg_i,
+  input  logic tag_go_i,               // tags may be chosen; tag10 and ext_tag may change while none is held
+  output logic tag_held_o,             // one is reserved or in use
   // Reads in, payload out
   input  logic rd_valid_i,
   output logic rd_ready_o,
@@ -45,9 +52,16 @@ module dma_read #(
   // Completions; always taken
   input  logic cpl_valid_i,
   input  rnic_pkg::cpl_t cpl_i,
+  input  logic cpl_mid_i,              // a completion is under way, also where none of its beats comes
+  // Room for completions that a read had, given back in this cycle; 0: none
+  output logic [6:0] back_h_o,
+  output logic [8:0] back_d_o,         // in 16 B
   // Observation
   output logic stat_unexpected_o,
-  output logic stat_cpl_error_o,
+  output logic stat_ur_o,
+  output logic stat_ca_o,
+  output logic stat_poisoned_o,
+  output logic stat_timeout_o,
   output logic stat_malformed_o,
   output logic probe_rd_o,
   output rnic_pkg::op_t probe_rd_op_o,
@@ -77,10 +91,11 @@ module dma_read #(
   dma_read_ref #(
     .NumTags(NumTags), .NumTags8(NumTags8), .NumTags5(NumTags5), .BufBytes(BufBytes), .MaxReads(MaxReads)
   ) u_ref (
-    .clk_i, .rst_ni, .cfg_i, .rd_valid_i(rd_valid), .rd_ready_o(rd_ready), .rd_i(rd), .pay_valid_o,
-    .pay_ready_i, .pay_o, .treq_rd_valid_o, .treq_rd_ready_i, .treq_rd_o, .cpl_valid_i, .cpl_i,
-    .stat_unexpected_o, .stat_cpl_error_o, .stat_malformed_o, .probe_rd_o, .probe_rd_op_o,
-    .probe_done_o, .probe_done_op_o, .idle_o(idle)
+    .clk_i, .rst_ni, .link_rst_ni, .now_i, .cfg_i, .tag_go_i, .tag_held_o, .rd_valid_i(rd_valid),
+    .rd_ready_o(rd_ready), .rd_i(rd), .pay_valid_o, .pay_ready_i, .pay_o, .treq_rd_valid_o,
+    .treq_rd_ready_i, .treq_rd_o, .cpl_valid_i, .cpl_i, .cpl_mid_i, .back_h_o, .back_d_o,
+    .stat_unexpected_o, .stat_ur_o, .stat_ca_o, .stat_poisoned_o, .stat_timeout_o,
+    .stat_malformed_o, .probe_rd_o, .probe_rd_op_o, .probe_done_o, .probe_done_op_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

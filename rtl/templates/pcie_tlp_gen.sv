@@ -22,7 +22,8 @@
 //   twr_sent_o  in the cycle in which the last beat of a write is accepted at the pins
 module pcie_tlp_gen (
   input  logic clk_i,
-  input  logic rst_ni,
+  input  logic rst_ni,                 // of the function: what stands at the pins still goes, the rest of a write does not
+  input  logic link_rst_ni,            // of the link: of its credits, too; only with rst_ni
   input  rnic_pkg::pcie_cfg_t cfg_i,
   input  rnic_pkg::pcie_fc_t fc_i,
   // Requests
@@ -47,6 +48,9 @@ module pcie_tlp_gen (
   // To dma_master; always taken
   output logic cpl_valid_o,
   output rnic_pkg::cpl_t cpl_o,
+  output logic cpl_mid_o,              // the completion of which a beat came last goes on
+  input  logic [7:0] back_h_i,         // room for completions that reads had, given back
+  input  logic [9:0] back_d_i,         // in 16 B
   output logic stat_unexpected_o,      // wrong requester, or not a completion
   output logic stat_malformed_o,       // length field and data beats disagree
   output logic idle_o
@@ -116,12 +120,12 @@ module pcie_tlp_gen (
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   logic idle;
   pcie_tlp_gen_ref u_ref (
-    .clk_i, .rst_ni, .cfg_i, .fc_i, .treq_rd_valid_i(treq_rd_valid),
+    .clk_i, .rst_ni, .link_rst_ni, .cfg_i, .fc_i, .treq_rd_valid_i(treq_rd_valid),
     .treq_rd_ready_o(treq_rd_ready), .treq_rd_i(treq_rd), .treq_wr_valid_i(treq_wr_valid),
     .treq_wr_ready_o(treq_wr_ready), .treq_wr_i(treq_wr), .twd_valid_i(twd_valid),
     .twd_ready_o(twd_ready), .twd_i(twd), .twr_sent_o, .tlp_tx_valid_o, .tlp_tx_ready_i, .tlp_tx_o,
     .tlp_rx_valid_i(tlp_rx_valid), .tlp_rx_ready_o(tlp_rx_ready), .tlp_rx_i(tlp_rx), .cpl_valid_o,
-    .cpl_o, .stat_unexpected_o, .stat_malformed_o, .idle_o(idle)
+    .cpl_o, .cpl_mid_o, .back_h_i, .back_d_i, .stat_unexpected_o, .stat_malformed_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

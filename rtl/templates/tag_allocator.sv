@@ -25,18 +25,21 @@ module tag_allocator #(
   output logic tag_valid_o,
   output logic [9:0] tag_o,
   input  logic take_i,                 // the request leaves with it; only with tag_valid_o
+  input  logic drop_i,                 // give back what is reserved; without want_i and take_i
   // Back again
   input  logic free_i,                 // only a tag in use
   input  logic [9:0] free_tag_i,
   // Is this tag in use? In the same cycle; any value may be asked for.
   input  logic [9:0] look_tag_i,
-  output logic look_used_o
+  output logic look_used_o,
+  input  logic [9:0] scan_tag_i,       // likewise
+  output logic scan_used_o
 );
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   tag_allocator_ref #(
     .NumTags(NumTags), .NumTags8(NumTags8), .NumTags5(NumTags5)
   ) u_ref (
-    .clk_i, .rst_ni, .ext_tag_i, .tag10_i, .want_i, .tag_valid_o, .tag_o, .take_i, .free_i,
-    .free_tag_i, .look_tag_i, .look_used_o
+    .clk_i, .rst_ni, .ext_tag_i, .tag10_i, .want_i, .tag_valid_o, .tag_o, .take_i, .drop_i, .free_i,
+    .free_tag_i, .look_tag_i, .look_used_o, .scan_tag_i, .scan_used_o
   );
 endmodule

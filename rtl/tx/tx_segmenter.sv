@@ -176,6 +176,7 @@ module tx_segmenter (
   logic bad_q;                                     // an earlier segment was refused
   logic [7:0] bad_ven_q, chk_ven;
   logic [63:0] delta0_q, delta1_q, delta2_q, delta3_q;  // bus address less virtual address
+  logic [1:0] attr0_q, attr1_q, attr2_q, attr3_q;    // {ID-based, relaxed ordering}
 
   assign chk_idx = cur_wait_q == 2'd0 ? q_job.st.sge_idx : cur_job_q.st.num_sge[1:0] - cur_wait_q;
   always_comb begin
@@ -198,10 +199,10 @@ module tx_segmenter (
       chk_into_q <= chk_sge.addr - mpt_rsp_i.start;
       chk_slack_q <= mpt_rsp_i.length - {32'b0, chk_sge.len};
       unique case (chk_idx)
-        2'd0: delta0_q <= mpt_rsp_i.iova - mpt_rsp_i.start;
-        2'd1: delta1_q <= mpt_rsp_i.iova - mpt_rsp_i.start;
-        2'd2: delta2_q <= mpt_rsp_i.iova - mpt_rsp_i.start;
-        default: delta3_q <= mpt_rsp_i.iova - mpt_rsp_i.start;
+        2'd0: {attr0_q, delta0_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
+        2'd1: {attr1_q, delta1_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
+        2'd2: {attr2_q, delta2_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
+        default: {attr3_q, delta3_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
       endcase
     end
     if (queue_pop) begin
@@ -245,6 +246,7 @@ module tx_segmenter (
   logic [1:0] next_idx;
   logic [31:0] next_sge_off;
   logic [63:0] seg_addr, seg_delta;
+  logic [1:0] seg_attr;
 
   assign fits = {19'b0, cur_rem_q} <= cur_avail_q;
   assign seg_ends = {19'b0, cur_rem_q} >= cur_avail_q;
@@ -265,10 +267,10 @@ module tx_segmenter (
       default: seg_len = cur_job_q.st.sge3.len;
     endcase
     unique case (cur_job_q.st.sge_idx)
-      2'd0: {seg_addr, seg_delta} = {cur_job_q.st.sge0.addr, delta0_q};
-      2'd1: {seg_addr, seg_delta} = {cur_job_q.st.sge1.addr, delta1_q};
-      2'd2: {seg_addr, seg_delta} = {cur_job_q.st.sge2.addr, delta2_q};
-      default: {seg_addr, seg_delta} = {cur_job_q.st.sge3.addr, delta3_q};
+      2'd0: {seg_attr, seg_addr, seg_delta} = {attr0_q, cur_job_q.st.sge0.addr, delta0_q};
+      2'd1: {seg_attr, seg_addr, seg_delta} = {attr1_q, cur_job_q.st.sge1.addr, delta1_q};
+      2'd2: {seg_attr, seg_addr, seg_delta} = {attr2_q, cur_job_q.st.sge2.addr, delta2_q};
+      default: {seg_attr, seg_addr, seg_delta} = {attr3_q, cur_job_q.st.sge3.addr, delta3_q};
     endcase
   end
 
@@ -469,6 +471,7 @@ module tx_segmenter (
       rd_q.addr <= seg_addr + seg_delta + {32'b0, cur_job_q.st.sge_off};
       rd_q.len <= piece;
       rd_q.more <= !fits;
+      rd_q.attr <= {seg_attr, 1'b0};
       rd_q.op.qpn <= cur_job_q.qpn;
       rd_q.op.wqe <= cur_job_q.st.wqe_idx;
       rd_q.op.psn <= cur_job_q.st.psn;

@@ -42,7 +42,9 @@ struct SignalReader {
           X(db_i) X(cmd_valid_i) X(cmd_ready_o) X(cmd_i) X(dm_req_valid_o) X(dm_req_ready_i) X(dm_req_o)           \
               X(dm_rsp_valid_i) X(dm_rsp_i) X(mac_tx_valid_o) X(mac_tx_ready_i) X(mac_tx_o) X(mac_rx_valid_i)      \
                   X(mac_rx_ready_o) X(mac_rx_i) X(mac_pause_i) X(sched_cfg_i) X(rate_valid_i) X(rate_i) X(place_ooo_i) X(probe_o) \
-                      X(stat_o) X(evt_valid_o) X(evt_ready_i) X(evt_o) X(ext_probe_i)
+                      X(stat_o) X(evt_valid_o) X(evt_ready_i) X(evt_o) X(ext_probe_i) X(flr_i)                           \
+                          X(msix_we_i) X(msix_idx_i) X(msix_reg_i) X(msix_wdata_i) X(msix_en_i) X(msix_mask_i)    \
+                              X(msix_pending_o)
 // clang-format on
 
 struct Bench : sc_core::sc_module {

@@ -343,10 +343,9 @@ Exit Session::run(Simulation& simulation) {
     spdlog::warn("interrupted at {} ns; files are closed and hold what came before", ns(activity_.last_ps()));
     return kInterrupted;
   }
-  if (end == RunEnd::kDone) return kGood;
-  const auto names = simulation.unfinished();
-  spdlog::error("not finished at {} ns: {}{}", ns(to_ps(sc_core::sc_time_stamp())), to_string(end),
-                names.empty() ? "" : fmt::format("; still running: {}", fmt::join(names, ", ")));
+  if (end == RunEnd::kDone && simulation.left_over().empty()) return kGood;
+  spdlog::error("{} at {} ns: {}", end == RunEnd::kDone ? "left over at the end," : "not finished",
+                ns(to_ps(sc_core::sc_time_stamp())), simulation.left_over());
   return kInternal;
 }
 

@@ -179,5 +179,6 @@ void add_regress(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_arp(CLI::App& app, int& status);
+void add_pcie_bench(CLI::App& app, int& status);
 
 }  // namespace rnic::cli

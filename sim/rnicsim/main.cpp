@@ -29,6 +29,7 @@ constexpr const char* kFooter = R"(Examples:
                                                   a table and a plot over a grid
   rnicsim compare out/before out/after            what differs, and which stage did it
   rnicsim regs --bar 2 'tx_*'                     registers by name
+  rnicsim pcie-bench BW_RD -s 64:4096:x2          bandwidth of DMA reads by size, beside the bounds of link and beats
   rnicsim arp --ranks 8 --count 1M --type bf16    the AllReduce engine alone: sums, stalls, latency
 
 Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
@@ -116,6 +117,7 @@ int run(int argc, char** argv) {
   add_sweep(app, status);
   add_compare(app, status);
   add_arp(app, status);
+  add_pcie_bench(app, status);
   app.set_version_flag("--version", build_info().version);
   try {
     check_subcommands(app, argc, argv);

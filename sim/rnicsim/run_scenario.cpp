@@ -7,6 +7,7 @@
 #include <cctype>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "rnic/observe/sections.h"
 #include "rnic/workload/scenario.h"
@@ -203,8 +204,47 @@ class Runner {
       system_.node(f.node).nic->mac().pause(f.prio, Time(f.for_ns, sc_core::SC_NS));
     else if (f.kind == FaultKind::kMmio)
       ctx(f.node).write32(f.bar, f.offset, f.value);
+    else if (f.kind == FaultKind::kRead || f.kind == FaultKind::kStray)
+      pcie_fault(f);
+    else if (f.kind == FaultKind::kFlr || f.kind == FaultKind::kRemoval)
+      reset(f);
     else
       ctx(f.node).ring_doorbell(f.qpn, f.value, f.initiator);
+  }
+
+  void pcie_fault(const ScenarioFault& f) {
+    Node& node = system_.node(f.node);
+    if (f.kind == FaultKind::kRead) {
+      node.hub->inject(f.memory == host::Space::kHost ? pcie::Hub::Where::kHost : pcie::Hub::Where::kGpu, f.nth,
+                       f.plan);
+      return;
+    }
+    const uint16_t nic = node.nic->config().settings().requester_id;
+    const pcie::Tlp read = pcie::make_mem_read(pcie::kHostBase, 64, nic, f.value);
+    node.hub->inject_completion(pcie::make_completion(read, pcie::kCpuId, 0, 64, 0, std::vector<uint8_t>(64)));
+  }
+
+  /// The node's queue pairs wait while it is down, and then start over.
+  void reset(const ScenarioFault& f) {
+    down_.insert(f.node);
+    if (f.kind == FaultKind::kFlr) {
+      ctx(f.node).flr();
+    } else {
+      system_.node(f.node).nic->remove();
+      ctx(f.node).device_lost();
+      sc_core::wait(Time(f.for_ns, sc_core::SC_NS));
+      system_.node(f.node).nic->insert();
+    }
+    ctx(f.node).recover();
+    for (unsigned q = 0; q < s_.qps.size(); ++q) {
+      if (s_.qps[q].node == f.node) ctx(f.node).modify_qp_rts(queues_[q].qp, s_.qps[q].path);
+    }
+    down_.erase(down_.find(f.node));
+    ready_event_.notify(sc_core::SC_ZERO_TIME);
+  }
+
+  void wait_up(unsigned node) {
+    while (down_.count(node) != 0) sc_core::wait(ready_event_);
   }
 
   void queue_thread(unsigned q) {
@@ -301,6 +341,7 @@ class Runner {
         ops_[index_of(o)].stuck = true;
         return false;
       }
+      wait_up(node);
       std::vector<host::SendWr> batch;
       for (unsigned i = 0; i < n; ++i) {
         // A ring without any completion could never be used again: one in half a ring is asked for.
@@ -319,6 +360,7 @@ class Runner {
   bool run_fault(unsigned q, const ScenarioFault& f) {
     Queue& queue = queues_[q];
     const unsigned node = s_.qps[q].node;
+    wait_up(node);
     switch (f.kind) {
       case FaultKind::kRawWqe:
         if (!make_room(q, static_cast<unsigned>(f.bytes.size() / 64))) return false;
@@ -337,6 +379,13 @@ class Runner {
       case FaultKind::kQpError:
         ctx(node).modify_qp_err(queue.qp);
         break;
+      case FaultKind::kRead:
+      case FaultKind::kStray:
+        pcie_fault(f);
+        break;
+      case FaultKind::kFlr:
+      case FaultKind::kRemoval:
+        break;  // of a node
     }
     return true;
   }
@@ -350,6 +399,7 @@ class Runner {
   std::vector<Queue> queues_;
   sc_core::sc_event ready_event_;
   bool ready_ = false;
+  std::multiset<unsigned> down_;  ///< nodes in reset or removed, once for each fault
   uint64_t start_ps_ = 0;
 };
 

@@ -12,6 +12,7 @@
 
 #include "common.h"
 #include "sensitivity.h"
+#include "stages_paths.h"
 #include "table.h"
 
 namespace rnic::cli {
@@ -31,6 +32,7 @@ struct Options {
   unsigned repeat = 1;
   std::string phase;  ///< empty: as it comes
   std::string vs;
+  std::string path;  ///< empty: doorbell to MAC alone
   bool check = false;
   SensitivityOptions sensitivity;
 };
@@ -384,6 +386,27 @@ void print_side_by_side(const nlohmann::json& a, const nlohmann::json& b) {
   fmt::print("{}", t.text());
 }
 
+/// Which options a path goes with.
+int run_path(const Options& o, const CLI::App& sub) {
+  for (const char* option : {"--mem", "--repeat", "--phase", "--vs", "--sensitivity"}) {
+    if (sub.count(option) == 0) continue;
+    throw InputError("", 0, option, "does not go with --path: leave one of the two out");
+  }
+  StagesPaths p;
+  p.path = o.path;
+  if (sub.count("--size") != 0) p.size = o.size;
+  p.message.op = o.op;
+  p.message.transport = o.transport;
+  p.message.sq = o.sq;
+  p.message.mtu = o.mtu;
+  p.message.initiator = o.initiator;
+  p.op = name_of(kOps, o.op);
+  p.transport = name_of(kTransports, o.transport);
+  p.sq = name_of(kPlaces, o.sq);
+  p.check = o.check;
+  return run_stages_paths(o.common, p);
+}
+
 int run(const Options& o) {
   if (!o.phase.empty() && o.phase != "random" && o.phase.find_first_not_of("0123456789") != std::string::npos) {
     throw InputError("", 0, "--phase",
@@ -507,9 +530,17 @@ void add_stages(CLI::App& app, int& status) {
   sub->add_option("--phase", o.phase, "Post so many ps after a clock edge, or at random within the clock's period")
       ->type_name("PS|random")
       ->group(message);
+  sub->add_option("--path", o.path,
+                  "From data ready in GPU memory to the wire instead: straight from GPU memory (gdr), copied to host "
+                  "memory first (staged), or both side by side; sums at 64 B, 4 KiB and --size")
+      ->check(quiet_check(CLI::IsMember({"gdr", "staged", "both"})))
+      ->type_name("gdr|staged|both")
+      ->group(message);
   sub->add_option("--vs", o.vs, "A second profile, shown beside the first")->type_name("NAME|FILE")->group("Profile");
   add_sensitivity_options(*sub, o.sensitivity, "table.doorbell_to_last_bit_ns");
-  sub->add_flag("--check", o.check, "Exit with 1 when a stage breaks its budget or F5's window")->group("Run");
+  sub->add_flag("--check", o.check,
+                "Exit with 1 when a stage breaks its budget or F5's window; with --path, when F6 or F7 do not hold")
+      ->group("Run");
   sub->footer(
       "T0 is the instant at which the doorbell's TLP has arrived at the NIC's PCIe pins. Shares: RTL = whole clock "
       "cycles;\n"
@@ -523,8 +554,10 @@ void add_stages(CLI::App& app, int& status) {
       "  rnicsim stages --repeat 1000 --phase random --seed 7\n"
       "  rnicsim stages --vs gen5-measured\n"
       "  rnicsim stages --size 4096 --sensitivity -o out/sensitivity\n"
+      "  rnicsim stages --path both --check\n"
+      "  rnicsim stages --path staged --size 65536 --set host.gpu_wait=poll\n"
       "  rnicsim stages -o out/run --trace 0:3000");
-  sub->callback([&status] { status = run(o); });
+  sub->callback([&status, sub] { status = o.path.empty() ? run(o) : run_path(o, *sub); });
 }
 
 }  // namespace rnic::cli

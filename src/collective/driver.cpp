@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rnic/collective/driver.h"
+#include "rnic/collective/ports.h"
 
 #include <fmt/format.h>
 

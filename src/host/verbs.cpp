@@ -21,6 +21,9 @@ using namespace rtl::rnic_pkg;  // constants of the RTL's package
 
 constexpr uint64_t kCmdOffset = 0x00F0'0000;
 constexpr uint64_t kCmdStatusOffset = 0x00F0'0004;
+constexpr uint32_t kTransactionsPending = 1 << 5;  // Device Status
+constexpr unsigned kMsixCapability = 0x11;
+constexpr uint32_t kMsixEnable = 0x8000;
 constexpr unsigned kCacheLine = 64;
 constexpr unsigned kRecordPage = 4096;
 constexpr unsigned kSendRecord = 4;  ///< behind the receive queue's index, as in mlx5
@@ -95,10 +98,12 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
       nic_id_(nic_id),
       post_cost_(profile.time("host.post_cost")),
       store_gap_(profile.time("host.store_gap")),
+      interrupt_latency_(profile.time("host.interrupt_latency") + profile.time("host.context_switch")),
       mps_(static_cast<unsigned>(profile.integer("pcie.mps"))),
       mrrs_(static_cast<unsigned>(profile.integer("pcie.mrrs"))),
       rcb_(static_cast<unsigned>(profile.integer("pcie.rcb"))),
       tag_bits_(static_cast<unsigned>(profile.integer("pcie.tag_bits"))),
+      cpl_timeout_ns_(static_cast<uint64_t>(profile.integer("pcie.cpl_timeout"))),
       next_ring_(DmFreeBase) {
   hub_.on_host_write_op([this](uint64_t addr, unsigned, const rtl::op_t& op) {
     auto it = by_ring_.upper_bound(addr);
@@ -108,9 +113,92 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
     observers_.event({EventKind::kCqeVisible, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
     cq.written.notify(sc_core::SC_ZERO_TIME);
   });
+  hub_.on_message(
+      [this](uint64_t, uint32_t data) { hub_.queue().after(interrupt_latency_, [this, data] { interrupt(data); }); });
 }
 
-void Context::enumerate() { bar_ = rnic::enumerate(nic_.config(), mps_, mrrs_, rcb_, tag_bits_); }
+void Context::enumerate() { bar_ = rnic::enumerate(nic_.config(), mps_, mrrs_, rcb_, tag_bits_, cpl_timeout_ns_); }
+
+void Context::flr() {
+  initiate_flr(nic_.config());
+  device_lost();
+}
+
+void Context::device_lost() {
+  lost_ = true;
+  for (auto& cq : cqs_) {
+    cq->written.notify(sc_core::SC_ZERO_TIME);
+    if (cq->channel) {  // as the device's fatal event does: whoever waits finds the flushed completions
+      if (cq->armed) cq->channel->events.push_back(cq.get());
+      cq->armed = false;
+      cq->channel->arrived.notify(sc_core::SC_ZERO_TIME);
+    }
+  }
+}
+
+void Context::check_alive() const {
+  if (lost_) {
+    throw SimError("the device is gone (function-level reset, or removal): Context::recover() sets it up again");
+  }
+}
+
+void Context::recover() {
+  if (!lost_) device_lost();
+  ConfigSpace& config = nic_.config();
+  const unsigned cap = find_capability(config, 0x10);
+  if (cap == 0) throw SimError("no device answers to configuration reads: plug it in first (Nic::insert)");
+  // What is on its way to memory arrives in the meantime.
+  const Time step(5, sc_core::SC_US);
+  sc_core::wait(step);
+  const uint64_t most = 2 * std::max<uint64_t>(cpl_timeout_ns_, 100'000);
+  for (uint64_t ns = 0; ns < most && (config.read(cap + 0xa, 2) & kTransactionsPending); ns += 5'000) {
+    sc_core::wait(step);
+  }
+  enumerate();
+  lost_ = false;
+  commands_ = 0;
+  for (auto& cq : cqs_) {
+    flush(*cq);
+    cq->ci = 0;
+    const uint8_t invalid = golden::Cqe::kInvalid << 4 | 1;
+    for (uint64_t i = 0; i < uint64_t{1} << cq->log_size; ++i) {
+      hub_.host_memory().write(cq->ring - pcie::kHostBase + i * 64 + 63, &invalid, 1);
+    }
+    write_cqc(*cq);
+    if (cq->channel) set_up_vector(cq->vector);
+  }
+  for (uint32_t i = 1; i < keys_.size(); ++i) {
+    if (keys_[i].live) write_mpt(i);
+  }
+  const std::array<uint8_t, 128> reset{};
+  for (auto& qp : qps_) {
+    write_block(QpcBase + uint64_t{qp->qpn} * 128, reset.data(), 128);
+    command(CmdQpModify, qp->qpn);
+  }
+}
+
+/// Completes what is outstanding on the CQ's QPs: first what the NIC has completed, visibly.
+void Context::flush(Cq& cq) {
+  bool known = false;
+  while (auto wc = take(cq, &known)) {
+    if (known) cq.flushed.push_back(*wc);  // else it comes after its request was flushed
+  }
+  for (auto& qp : qps_) {
+    if (qp->cq != &cq) continue;
+    while (qp->outstanding() != 0) {
+      Qp::Posted& p = qp->posted[qp->ci % qp->size()];
+      const bool head = p.blocks != 0 && p.index == qp->ci;
+      WorkCompletion wc{};
+      wc.wr_id = head ? p.wr_id : 0;
+      wc.status = WcStatus::kWrFlushErr;
+      wc.qpn = qp->qpn;
+      wc.wqe_counter = qp->ci;
+      qp->ci = static_cast<uint16_t>(qp->ci + (head ? std::min<unsigned>(p.blocks, qp->outstanding()) : 1));
+      if (head) p.blocks = 0;
+      cq.flushed.push_back(wc);
+    }
+  }
+}
 
 uint64_t Context::alloc(Space space, uint64_t length) {
   uint64_t& next = space == Space::kHost ? next_host_ : next_gpu_;
@@ -129,11 +217,12 @@ void Context::write_block(uint64_t bar1_offset, const uint8_t* bytes, unsigned l
 }
 
 void Context::command(unsigned op, uint32_t index) {
+  check_alive();
   write32(1, kCmdOffset, index << 8 | op);
   ++commands_;
   // A read pushes the posted writes before it; the count says that the command has been taken.
-  while (static_cast<uint32_t>(read(1, kCmdStatusOffset, 4)) < commands_) {
-  }
+  while (static_cast<uint32_t>(read(1, kCmdStatusOffset, 4)) < commands_) check_alive();
+  check_alive();
 }
 
 Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va) {
@@ -148,19 +237,24 @@ Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, u
     unused_keys_.pop_front();
     keys_[index].live = true;
   }
+  const uint32_t key = index << 8 | keys_[index].variant;
+  keys_[index].mr = {key, key, va, length, space, offset, pd};
+  write_mpt(index);
+  return keys_[index].mr;
+}
+
+void Context::write_mpt(uint32_t index) {
+  const Mr& mr = keys_[index].mr;
   rtl::mpt_t m;
   m.valid = m.local_write = m.remote_read = m.remote_write = m.remote_atomic = true;
   m.variant = keys_[index].variant;
-  m.pd = pd;
-  m.start = va;
-  m.length = length;
-  m.iova = (space == Space::kHost ? pcie::kHostBase : pcie::kGpuBase) + offset;
+  m.pd = mr.pd;
+  m.start = mr.addr;
+  m.length = mr.length;
+  m.iova = (mr.space == Space::kHost ? pcie::kHostBase : pcie::kGpuBase) + mr.offset;
   const auto words = m.pack();
   write_block(MptBase + uint64_t{index} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
   command(CmdMkeyModify, index);
-  const uint32_t key = index << 8 | m.variant;
-  keys_[index].mr = {key, key, va, length, space, offset, pd};
-  return keys_[index].mr;
 }
 
 void Context::dereg_mr(const Mr& mr) {
@@ -177,7 +271,10 @@ void Context::dereg_mr(const Mr& mr) {
   unused_keys_.push_back(index);
 }
 
-Cq* Context::create_cq(unsigned log_size) {
+Cq* Context::create_cq(unsigned log_size, CompChannel* channel, unsigned comp_vector, const Moderation& moderation) {
+  if (comp_vector >= regs::bar2::kMsixCount) {
+    throw InputError(fmt::format("completion vector {} is not below {}", comp_vector, regs::bar2::kMsixCount));
+  }
   if (log_size > 22) throw InputError("a completion queue has at most 2^22 entries");
   if (next_cqn_ >= NumCq) throw InputError("all 1024 completion queues are in use");
   auto cq = std::make_unique<Cq>();
@@ -186,20 +283,95 @@ Cq* Context::create_cq(unsigned log_size) {
   const uint64_t offset = alloc(Space::kHost, entries * 64);
   cq->cqn = next_cqn_++;
   cq->ring = pcie::kHostBase + offset;
+  cq->channel = channel;
+  cq->vector = comp_vector;
+  cq->moderation = moderation;
   for (uint64_t i = 0; i < entries; ++i) {  // all entries invalid, as a driver leaves them
     const uint8_t invalid = golden::Cqe::kInvalid << 4 | 1;
     hub_.host_memory().write(offset + i * 64 + 63, &invalid, 1);
   }
-  rtl::cqc_t c;
-  c.valid = true;
-  c.log_size = static_cast<uint8_t>(log_size);
-  c.base = cq->ring;
-  const auto words = c.pack();
-  write_block(CqcBase + uint64_t{cq->cqn} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
-  command(CmdCqModify, cq->cqn);
+  write_cqc(*cq);
+  if (channel) set_up_vector(comp_vector);
   by_ring_[cq->ring] = cq.get();
   cqs_.push_back(std::move(cq));
   return cqs_.back().get();
+}
+
+void Context::write_cqc(const Cq& cq) {
+  rtl::cqc_t c;
+  c.valid = true;
+  c.log_size = static_cast<uint8_t>(cq.log_size);
+  c.base = cq.ring;
+  c.irq_en = cq.channel != nullptr;
+  c.irq_vector = static_cast<uint8_t>(cq.vector);
+  c.irq_count = cq.moderation.count;
+  c.irq_period = cq.moderation.period_us;
+  const auto words = c.pack();
+  write_block(CqcBase + uint64_t{cq.cqn} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
+  command(CmdCqModify, cq.cqn);
+}
+
+// ---- Completion events
+// -----------------------------------------------------------------------------------------------
+
+CompChannel* Context::create_comp_channel() {
+  channels_.push_back(std::make_unique<CompChannel>());
+  return channels_.back().get();
+}
+
+/// The message of a vector carries its number. Waits until the NIC has it.
+void Context::set_up_vector(unsigned vector) {
+  namespace bar2 = regs::bar2;
+  ConfigSpace& config = nic_.config();
+  const unsigned control = find_capability(config, kMsixCapability) + 2;
+  config.write(control, 2, config.read(control, 2) | kMsixEnable);
+  const uint64_t entry = uint64_t{vector} * bar2::kMsixStride;
+  write32(2, bar2::kMsixAddrLo + entry, pcie::kIrqBase);
+  write32(2, bar2::kMsixAddrLo + 4 + entry, 0);
+  write32(2, bar2::kMsixData + entry, vector);
+  write32(2, bar2::kMsixCtrl + entry, 0);
+  read(2, bar2::kMsixCtrl + entry, 4);
+}
+
+void Context::req_notify_cq(Cq* cq, bool solicited_only) {
+  if (cq->channel == nullptr) throw InputError(fmt::format("CQ {} has no completion channel", cq->cqn));
+  cq->armed = true;
+  cq->armed_ci = cq->ci;
+  if (lost_) return device_lost();
+  write32(0, uint64_t{cq->cqn} * regs::bar0::kPageStride + regs::bar0::kPageCqArm,
+          cq->ci | (solicited_only ? 1u << 24 : 0));
+}
+
+/// A completion of the index that the CQ was armed with, or a later one, has been written.
+bool Context::beyond_arm(const Cq& cq) const {
+  if (cq.ci != cq.armed_ci) return true;
+  const uint32_t entries = 1u << cq.log_size;
+  golden::CqeBytes bytes;
+  hub_.host_memory().read(cq.ring - pcie::kHostBase + uint64_t{cq.ci % entries} * 64, bytes.data(), 64);
+  return golden::cqe_valid(bytes, cq.ci, cq.log_size);
+}
+
+/// CQs may share a vector: each looks for itself. One that has nothing yet gets a message of its own later.
+void Context::interrupt(unsigned vector) {
+  for (auto& cq : cqs_) {
+    if (!cq->channel || !cq->armed || cq->vector != vector || !beyond_arm(*cq)) continue;
+    cq->armed = false;
+    cq->channel->events.push_back(cq.get());
+    cq->channel->arrived.notify(sc_core::SC_ZERO_TIME);
+  }
+}
+
+Cq* Context::get_cq_event(CompChannel* channel, const Time& timeout) {
+  const Time start = sc_core::sc_time_stamp();
+  const bool forever = timeout >= sc_core::sc_max_time() - start;
+  while (channel->events.empty()) {
+    const Time waited = sc_core::sc_time_stamp() - start;
+    if (!forever && waited >= timeout) return nullptr;
+    forever ? sc_core::wait(channel->arrived) : sc_core::wait(timeout - waited, channel->arrived);
+  }
+  Cq* cq = channel->events.front();
+  channel->events.pop_front();
+  return cq;
 }
 
 Qp* Context::create_qp(Cq* cq, const QpInit& init) {
@@ -404,6 +576,13 @@ void Context::write_wqes(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator
   for (size_t i = 0; i < wrs.size(); ++i) {
     golden::Wqe& w = wqes[i];
     w.index = qp->pi;
+    if (lost_) {
+      const auto blocks = static_cast<uint16_t>(golden::wqe_blocks(golden::wqe_ds(w)));
+      qp->posted[qp->pi % size] = {wrs[i].wr_id, qp->pi, blocks};
+      qp->pi = static_cast<uint16_t>(qp->pi + blocks);
+      qp->cq->written.notify(sc_core::SC_ZERO_TIME);
+      continue;
+    }
     const std::vector<uint8_t> bytes = golden::encode_wqe(w);
     const auto blocks = static_cast<uint16_t>(bytes.size() / golden::kWqeBlockBytes);
     sc_core::wait(post_cost_);
@@ -465,6 +644,7 @@ void Context::ring_doorbell(uint32_t qpn, uint32_t value, pcie::Initiator who) {
   rtl::op_t op;
   op.qpn = static_cast<uint16_t>(qpn & 0x3ff);
   op.wqe = static_cast<uint16_t>(value);
+  if (lost_) return;
   const std::array<uint8_t, 4> bytes{static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
                                      static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
   observers_.event({EventKind::kDbStore, to_ps(sc_core::sc_time_stamp()), 0, op, nic_id_, 0});
@@ -472,11 +652,22 @@ void Context::ring_doorbell(uint32_t qpn, uint32_t value, pcie::Initiator who) {
 }
 
 std::optional<WorkCompletion> Context::poll_cq(Cq* cq) {
-  const uint32_t entries = 1u << cq->log_size;
+  if (lost_) flush(*cq);
+  if (!cq->flushed.empty()) {
+    const WorkCompletion wc = cq->flushed.front();
+    cq->flushed.pop_front();
+    return wc;
+  }
+  return take(*cq);
+}
+
+/// The next completion in the ring.
+std::optional<WorkCompletion> Context::take(Cq& cq, bool* known) {
+  const uint32_t entries = 1u << cq.log_size;
   golden::CqeBytes bytes;
-  hub_.host_memory().read(cq->ring - pcie::kHostBase + uint64_t{cq->ci % entries} * 64, bytes.data(), 64);
+  hub_.host_memory().read(cq.ring - pcie::kHostBase + uint64_t{cq.ci % entries} * 64, bytes.data(), 64);
   const golden::Cqe c = golden::decode_cqe(bytes);
-  if (c.opcode == golden::Cqe::kInvalid || c.owner != ((cq->ci & entries) != 0)) return std::nullopt;
+  if (c.opcode == golden::Cqe::kInvalid || c.owner != ((cq.ci & entries) != 0)) return std::nullopt;
   WorkCompletion wc{};
   wc.qpn = c.qpn;
   wc.wqe_counter = c.wqe_counter;
@@ -485,24 +676,29 @@ std::optional<WorkCompletion> Context::poll_cq(Cq* cq) {
   wc.status = c.is_error() ? status_of(c.syndrome) : WcStatus::kSuccess;
   wc.vendor_err = c.vendor_syndrome;
   wc.timestamp_ns = c.is_error() ? 0 : c.timestamp;
-  if (auto qp = by_qpn_.find(c.qpn); qp != by_qpn_.end()) retire(*qp->second, wc);
-  cq->ci = (cq->ci + 1) & 0xffffff;
-  const uint32_t ci = cq->ci;
+  if (auto qp = by_qpn_.find(c.qpn); qp != by_qpn_.end()) {
+    const bool ours = retire(*qp->second, wc);
+    if (known) *known = ours;
+  }
+  cq.ci = (cq.ci + 1) & 0xffffff;
+  if (lost_) return wc;
+  const uint32_t ci = cq.ci;
   const std::array<uint8_t, 4> v{static_cast<uint8_t>(ci), static_cast<uint8_t>(ci >> 8),
                                  static_cast<uint8_t>(ci >> 16), static_cast<uint8_t>(ci >> 24)};
-  hub_.mmio_write(pcie::Initiator::kCpu, bar_[0] + uint64_t{cq->cqn} * 0x100 + 0x10, v.data(), 4);
+  hub_.mmio_write(pcie::Initiator::kCpu, bar_[0] + uint64_t{cq.cqn} * 0x100 + 0x10, v.data(), 4);
   return wc;
 }
 
-void Context::retire(Qp& qp, WorkCompletion& wc) {
+bool Context::retire(Qp& qp, WorkCompletion& wc) {
   Qp::Posted& p = qp.posted[wc.wqe_counter % qp.size()];
-  if (p.blocks == 0 || p.index != wc.wqe_counter) return;  // overwritten, or none of ours
+  if (p.blocks == 0 || p.index != wc.wqe_counter) return false;  // overwritten, or none of ours
   wc.wr_id = p.wr_id;
   const auto from_ci = static_cast<uint16_t>(p.index - qp.ci);
   if (from_ci < qp.outstanding()) {
     qp.ci = static_cast<uint16_t>(qp.ci + std::min<unsigned>(from_ci + p.blocks, qp.outstanding()));
   }
   p.blocks = 0;
+  return true;
 }
 
 std::optional<WorkCompletion> Context::wait_cq(Cq* cq, const Time& timeout) {
@@ -536,8 +732,11 @@ uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
     done.notify(sc_core::SC_ZERO_TIME);
   });
   while (!data) sc_core::wait(done);
-  if (data->size() < bytes)
-    throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
+  if (data->size() < bytes) {
+    if (nic_.config().read(0, 4) == ~0u) device_lost();  // a root port answers for a device that is gone: all ones
+    if (!lost_) throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
+    data->assign(bytes, 0xff);
+  }
   uint64_t value = 0;
   std::memcpy(&value, data->data(), bytes);
   return value;

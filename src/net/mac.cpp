@@ -64,6 +64,25 @@ void Mac::malformed_frame(bool eop, uint64_t edge_ps) {
   state_ = eop ? State::kIdle : State::kSkip;
 }
 
+void Mac::cut_off(const Time& edge) {
+  release_partial(to_ps(edge));
+  state_ = State::kIdle;
+}
+
+void Mac::power_off() {
+  cut_off(DelayQueue::now());
+  if (planned_) {
+    wire_ = wire_before_;
+    planned_ = false;
+    ++plan_id_;  // what was to begin does not
+  }
+  for (const Waiting& w : waiting_) buffers_[w.prio].used -= w.held;
+  to_send_ -= static_cast<unsigned>(waiting_.size());
+  waiting_.clear();
+  pauses_ = {};
+  paused_until_ = 0;
+}
+
 void Mac::accept(const rtl::mac_beat_t& beat, const Time& edge) {
   const uint64_t edge_ps = to_ps(edge);
   if (beat.sop) {

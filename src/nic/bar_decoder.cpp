@@ -98,7 +98,8 @@ BarDecoder::BarDecoder(ConfigSpace& config, Memory& device_memory, BarClient& cl
       pulse_counter_(rtl::stat_t::kWidth, -1),
       arp_counter_(rtl::arp_stat_t::kWidth, -1),
       mmio_unsupported_(index_of("mmio_unsupported")),
-      flush_errors_(index_of("req_cqe_flush_error")) {
+      flush_errors_(index_of("req_cqe_flush_error")),
+      flr_(index_of("flr")) {
   // BAR2's behaviour comes from the register map: what can be read, what can be written, what stands there after reset.
   for (const auto& r : regs::kRegisters) {
     if (r.bar != 2) continue;
@@ -120,6 +121,9 @@ BarDecoder::BarDecoder(ConfigSpace& config, Memory& device_memory, BarClient& cl
         }
       }
     }
+  }
+  for (const auto& [at, dw] : registers_) {
+    if (dw.writable != 0) reset_[at] = dw.value;
   }
   for (size_t i = 0; i < regs::kNumCounters; ++i) {
     const auto& c = regs::kCounters[i];
@@ -144,6 +148,11 @@ std::optional<pcie::Tlp> BarDecoder::request(const pcie::Tlp& tlp, uint64_t now_
   }
   if (!served) {
     ++counts_[mmio_unsupported_];
+    const bool memory = read || tlp.is_mem_write();
+    config_.report(tlp.has_data() && poisoned(tlp) ? PcieError::kPoisoned
+                   : memory && !well_formed(tlp)   ? PcieError::kMalformed
+                                                   : PcieError::kUnsupported,
+                   &tlp.hdr, read || other_non_posted(tlp));
     rtl::event_t event;
     event.vendor = tlp.fmt_type();
     add_log_entry(static_cast<unsigned>(regs::EventKind::kMmio), event, now_ns, tlp.address());
@@ -267,6 +276,10 @@ bool BarDecoder::write_registers(uint64_t offset, const pcie::Tlp& tlp) {
     if (it == registers_.end()) continue;
     Dword& r = it->second;
     r.value = (r.value & ~(r.writable & enabled)) | (value & r.writable);
+    const uint32_t entry = at - bar2::kMsixAddrLo;  // wraps below the table
+    if (enabled != 0 && entry < bar2::kMsixCount * bar2::kMsixStride) {
+      client_.msix_table(entry / bar2::kMsixStride, entry % bar2::kMsixStride / 4, r.value);
+    }
   }
   return true;
 }
@@ -275,6 +288,8 @@ uint32_t BarDecoder::read_register(uint32_t offset) const {
   if (offset >= regs::kCounterBase && offset < regs::kCounterBase + 8 * regs::kNumCounters) {
     return static_cast<uint32_t>(counter_value((offset - regs::kCounterBase) / 8) >> (offset % 8 ? 32 : 0));
   }
+  if (offset == bar2::kMsixPba) return static_cast<uint32_t>(client_.msix_pending());
+  if (offset == bar2::kMsixPba + 4) return static_cast<uint32_t>(client_.msix_pending() >> 32);
   const auto it = registers_.find(offset);
   return it == registers_.end() ? 0 : it->second.value & it->second.readable;
 }
@@ -357,6 +372,16 @@ std::vector<std::pair<std::string, uint64_t>> BarDecoder::counters() const {
 }
 
 uint64_t BarDecoder::errors_logged() const { return errors_logged_; }
+
+void BarDecoder::reset() {
+  for (const auto& [at, value] : reset_) set_register(at, value);
+  commands_ = 0;
+}
+
+void BarDecoder::function_level_reset() {
+  ++counts_[flr_];
+  reset();
+}
 
 void BarDecoder::set_temperature(double celsius) {
   if (std::isnan(celsius)) return;

@@ -11,6 +11,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <unordered_map>
 #include <variant>
 
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ namespace rnic {
 namespace {
 
 constexpr unsigned kResetCycles = 4;
+constexpr unsigned kFlrCycles = 8;  ///< that flr_i is held, and then as many until the RTL has gone through it
 constexpr unsigned kPorts = 1;
 
 /// Bits of probe_t that are pulses.
@@ -54,6 +56,63 @@ struct Arrival {
   T item;
 };
 
+/// A write to the MSI-X table, on its way to the RTL.
+struct MsixWrite {
+  unsigned vector, reg;
+  uint32_t value;
+};
+
+/// The reads that are under way, as seen at the pins.
+class OpenReads {
+ public:
+  void asked(const pcie::Tlp& read, uint64_t ps) {
+    Open& o = open_[read.tag()];
+    o.left = bytes_of(read);
+    o.ps = ps;
+  }
+  /// A completion has arrived. Remembers the header of a bad one, for whoever detects it.
+  void answered(const pcie::Tlp& cpl) {
+    const unsigned count = (cpl.hdr[1] & 0xfff) == 0 ? 4096 : cpl.hdr[1] & 0xfff;
+    const auto it = open_.find(cpl.tag());
+    if (cpl.poisoned()) poisoned = cpl.hdr;
+    if (it == open_.end()) {
+      unexpected = cpl.hdr;
+      return;
+    }
+    unsigned& left = it->second.left;
+    const unsigned skip = cpl.hdr[2] & 3;
+    const auto bytes = static_cast<unsigned>(cpl.data.size());
+    if (count != left || bytes > left + skip + 3) malformed = cpl.hdr;
+    left -= std::min(left, bytes > skip ? bytes - skip : 0);
+    const bool failed = (cpl.hdr[1] >> 13 & 7) != rtl::pcie_pkg::StatusSc;
+    if (left == 0 || failed) open_.erase(it);
+  }
+  /// Whether a read waits that has not been given up, with a timeout of so many ns (0: never).
+  bool pending(uint64_t ps, uint64_t timeout_ns) const {
+    return std::any_of(open_.begin(), open_.end(),
+                       [&](const auto& o) { return timeout_ns == 0 || ps < o.second.ps + timeout_ns * 1000; });
+  }
+  size_t size() const { return open_.size(); }
+  void clear() { open_.clear(); }
+
+  std::array<uint32_t, 4> poisoned{}, unexpected{}, malformed{};  ///< header of the latest such completion
+
+ private:
+  struct Open {
+    unsigned left = 0;
+    uint64_t ps = 0;
+  };
+  static unsigned bytes_of(const pcie::Tlp& read) {
+    unsigned skip = 0, cut = 0;
+    const unsigned first = read.first_be(), last = read.length_dw() == 1 ? first : read.last_be();
+    if (first == 0) return 1;
+    while (!(first >> skip & 1)) ++skip;
+    while (!(last >> (3 - cut) & 1)) ++cut;
+    return 4 * read.length_dw() - skip - cut;
+  }
+  std::unordered_map<unsigned, Open> open_;  ///< by tag
+};
+
 }  // namespace
 
 struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Observer {
@@ -66,7 +125,9 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
         dm_latency(to_ps(profile.time("devmem.read_latency"))),
         decode_latency(profile.time("bar.decode_latency")),
         config({static_cast<unsigned>(profile.integer("pcie.generation")),
-                static_cast<unsigned>(profile.integer("pcie.lanes")), 5}),
+                static_cast<unsigned>(profile.integer("pcie.lanes")), 5,
+                static_cast<unsigned>(profile.integer("pcie.cplh_credits")),
+                static_cast<unsigned>(profile.integer("pcie.cpld_credits"))}),
         devmem(uint64_t{256} << 20),
         bars(config, devmem, *this),
         later("decode") {
@@ -88,8 +149,12 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
       m->on_pause_change([this] { wake(); });
     }
     config.on_change = [this] { apply_config(); };
+    config.on_flr = [this] { function_level_reset(); };
+    config.before_read = [this] { report_link_errors(); };
+    config.transactions_pending = [this] { return reads.pending(now(), config.settings().cpl_timeout); };
     top->clk_i = 0;
     top->rst_ni = 0;
+    top->flr_i = 0;
     top->evt_ready_i = 1;
     top->rate_valid_i = 0;  // nobody gives tokens yet
     top->mac_rx_valid_i = 0;
@@ -128,8 +193,12 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     mmio.push_back({now(), cmd});
     wake();
   }
+  void msix_table(unsigned vector, unsigned reg, uint32_t value) override {
+    mmio.push_back({now(), MsixWrite{vector, reg, value}});
+    wake();
+  }
+  uint64_t msix_pending() const override { return top->msix_pending_o; }
 
-  /// A memory request at the BAR decoder; a read is answered at once.
   /// A memory request for the BAR decoder, after its latency. At the picosecond of an edge the edge comes first,
   /// whichever process the kernel runs first: device memory, counters and the link to the hub are shared with the RTL.
   void decode(pcie::Tlp tlp) {
@@ -141,6 +210,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     while (!requests.empty()) {
       const pcie::Tlp tlp = std::move(requests.front());
       requests.pop_front();
+      if (!config.present()) continue;
       auto cpl = bars.request(tlp, now() / 1000);
       if (!cpl) continue;
       observers.tlp({options.id, true, now(), &*cpl});
@@ -150,6 +220,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
 
   void completion(const pcie::Tlp& tlp) {
     const uint64_t t = now();
+    reads.answered(tlp);
     const size_t beats = std::max<size_t>(1, (tlp.data.size() + 63) / 64);
     rtl::tlp_beat_t b;
     b.hdr = {tlp.hdr[3], tlp.hdr[2], tlp.hdr[1], tlp.hdr[0]};
@@ -177,10 +248,12 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
 
   void begin_edges() { Verilated::threadContextp(&context); }  // failed assertions are counted in the thread's context
 
-  bool may_sleep() const { return top->idle_o && pins_quiet() && cycle_of(next_edge()) >= kResetCycles; }
+  bool may_sleep() const {
+    return !flr_from && (top->idle_o || !config.present()) && pins_quiet() && cycle_of(next_edge()) >= awake_until;
+  }
 
   /// The first edge whose now_i is there.
-  uint64_t timer_ps() const { return top->timer_valid_o ? top->timer_deadline_o * 1000 : kNever; }
+  uint64_t timer_ps() const { return top->timer_valid_o && config.present() ? top->timer_deadline_o * 1000 : kNever; }
 
   /// One edge of the clock, at t.
   void edge(uint64_t t) {
@@ -205,21 +278,27 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   }
 
   void drive_inputs(uint64_t t, uint64_t n) {
-    top->rst_ni = n >= kResetCycles;
+    const bool running = config.present() && n >= reset_until;
+    top->rst_ni = running;
+    if (flr_from) step_flr(t, n);
     top->cycle_i = n;
     top->now_i = t / 1000;
-    const bool running = n >= kResetCycles;
 
     // Valid goes down after the edge that took the item
-    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0;
+    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0, top->msix_we_i = 0;
     if (!rx_shown) top->tlp_rx_valid_i = 0;
 
     // MMIO in order, one at a time
-    if (!mmio_shown && running && !mmio.empty() && mmio.front().ps < t) {
+    if (!mmio_shown && running && !flr_from && !mmio.empty() && mmio.front().ps < t) {
       mmio_shown = true;
       if (const auto* db = std::get_if<rtl::doorbell_t>(&mmio.front().item)) {
         copy_words(top->db_i, db->pack());
         top->db_valid_i = 1;
+      } else if (const auto* w = std::get_if<MsixWrite>(&mmio.front().item)) {
+        top->msix_idx_i = static_cast<uint8_t>(w->vector);
+        top->msix_reg_i = static_cast<uint8_t>(w->reg);
+        top->msix_wdata_i = w->value;
+        top->msix_we_i = 1;
       } else {
         rtl::drive(top->cmd_i, std::get<rtl::cmd_t>(mmio.front().item));
         top->cmd_valid_i = 1;
@@ -261,7 +340,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   void take_outputs(uint64_t t) {
     if (!top->rst_ni) return;
     if (mmio_shown) {
-      if (top->db_valid_i ? top->db_ready_o : top->cmd_ready_o) {
+      if (top->db_valid_i ? top->db_ready_o : !top->cmd_valid_i || top->cmd_ready_o) {
         mmio.pop_front();
         mmio_shown = false;
         ++used.doorbells;
@@ -276,7 +355,11 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     }
     // Probes first: the models below report what follows from the handshake.
     if (any(top->probe_o, probe_mask)) report_probes(t);
-    if (top->stat_o != 0) bars.count(rtl::sample<rtl::stat_t>(top->stat_o));
+    if (top->stat_o != 0) {
+      const auto s = rtl::sample<rtl::stat_t>(top->stat_o);
+      bars.count(s);
+      report_errors(s, t);
+    }
     if (top->evt_valid_o) {
       const auto e = rtl::sample<rtl::event_t>(top->evt_o);
       bars.log(e, t / 1000);
@@ -322,6 +405,8 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   void tlp_beat(uint64_t t) {
     const auto b = rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o);
     if (b.sop) {
+      if (tx_open) nullify(t);
+      tx_open = true;
       tx_tlp = {};
       tx_tlp.hdr = {b.hdr[3], b.hdr[2], b.hdr[1], b.hdr[0]};
       tx_tlp.op = b.op;
@@ -329,9 +414,126 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     const auto* bytes = reinterpret_cast<const uint8_t*>(b.data.data());
     tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * std::min<size_t>(b.dws, b.data.size()));
     if (!b.eop) return;
+    tx_open = false;
+    if (tx_tlp.is_mem_read()) reads.asked(tx_tlp, t);
     if (tx_tlp.is_mem_read()) observers.event({EventKind::kRdPins, t, 0, tx_tlp.op, options.id, 0});
     observers.tlp({options.id, true, t, &tx_tlp});
     hub.from_nic(std::move(tx_tlp), from_ps(t));
+  }
+
+  // ---- Resets ------------------------------------------------------------------------------------------------------
+
+  /// Software has set Initiate FLR; the configuration space is reset already. Completions of the old life still go to
+  /// the RTL, which knows their tags; doorbells and commands are lost.
+  void function_level_reset() {
+    bars.function_level_reset();
+    wake();
+    const uint64_t n = cycle_of(next_edge());
+    flr_from = n;
+    awake_until = std::max(awake_until, n + 2 * kFlrCycles + 1);
+  }
+
+  /// The edge of number n, at t.
+  void step_flr(uint64_t t, uint64_t n) {
+    top->flr_i = n < *flr_from + kFlrCycles;
+    // From the next edge on the RTL is in reset, and nothing may be offered to it; what is offered is taken away.
+    if (n == *flr_from + 1 || n == *flr_from + kFlrCycles - 1) lose_requests(t);
+    if (n == *flr_from + kFlrCycles - 1) drive_config();
+    // A beat that stands at the pins still goes; the rest of its TLP does not come. The RTL waits for device memory.
+    if (n < *flr_from + 2 * kFlrCycles || top->tlp_tx_valid_o || !dm_rsp.empty()) return;
+    flr_from.reset();
+    if (tx_open) nullify(t);
+    drive_config();
+  }
+
+  void lose_requests(uint64_t t) {
+    mmio.clear();
+    mmio_shown = false;
+    for (unsigned p = 0; p < kPorts; ++p) {
+      macs[p]->cut_off(from_ps(t));
+      offered[p].reset();
+    }
+  }
+
+  /// A TLP ends without its last beat: it never was, but took credits.
+  void nullify(uint64_t t) {
+    tx_open = false;
+    hub.nic_cancelled(tx_tlp, from_ps(t));
+    tx_tlp = {};
+  }
+
+  void remove() {
+    if (!config.present()) return;
+    config.set_present(false);
+    hub.take_down_nic();
+    bars.reset();
+    lose_requests(now());
+    dm_rsp.clear();
+    tlp_rx.clear();
+    rx_shown = false;
+    requests.clear();
+    tx_open = false;
+    tx_tlp = {};
+    reads.clear();
+    for (auto& m : macs) m->power_off();
+    reset_again(kNever);
+  }
+
+  void insert() {
+    if (config.present()) return;
+    config.set_present(true);
+    hub.bring_up_nic();
+    link_errors = {};
+    reset_again(0);
+  }
+
+  /// Reset for some edges from the next one on, or as long as the NIC is away.
+  void reset_again(uint64_t at_least) {
+    wake();
+    const uint64_t until = cycle_of(next_edge()) + kResetCycles;
+    flr_from.reset();
+    awake_until = until;
+    reset_until = std::max(until, at_least);
+    top->flr_i = 0;
+  }
+
+  // ---- Errors ----
+
+  void report_errors(const rtl::stat_t& s, uint64_t t) {
+    const auto tell = [&](PcieError error, const std::array<uint32_t, 4>* header) {
+      error == PcieError::kPoisoned ? config.received_poisoned_completion(header) : config.report(error, header);
+      log_pcie(error, t);
+    };
+    if (s.cpl_ur) config.received_abort(false);
+    if (s.cpl_ca) config.received_abort(true);
+    if (s.cpl_poisoned) tell(PcieError::kPoisoned, &reads.poisoned);
+    if (s.cpl_unexpected) tell(PcieError::kUnexpectedCpl, &reads.unexpected);
+    if (s.cpl_malformed) tell(PcieError::kMalformed, &reads.malformed);
+    if (s.cpl_timeout) tell(PcieError::kCplTimeout, nullptr);
+  }
+
+  void log_pcie(PcieError error, uint64_t t) {
+    rtl::event_t e;
+    e.kind = static_cast<uint8_t>(regs::EventKind::kPcie);
+    e.vendor = static_cast<uint8_t>(error);
+    bars.log(e, t / 1000);
+    observers.error({options.id, t, e});
+  }
+
+  /// Errors that the link has corrected since the last look.
+  void report_link_errors() {
+    const auto received = hub.nic_link(pcie::kUp, now()), sent = hub.nic_link(pcie::kDown, now());
+    const std::pair<PcieError, uint64_t> errors[] = {{PcieError::kBadTlp, received.bad_lcrc},
+                                                     {PcieError::kBadDllp, received.lost_dllps},
+                                                     {PcieError::kReplayTimeout, sent.replay_timeouts},
+                                                     {PcieError::kReplayRollover, sent.replay_rollovers}};
+    for (size_t i = 0; i < link_errors.size(); ++i) {
+      if (errors[i].second > link_errors[i]) {
+        config.report(errors[i].first);
+        log_pcie(errors[i].first, now());
+      }
+      link_errors[i] = errors[i].second;
+    }
   }
 
   void report_probes(uint64_t t) {
@@ -351,7 +553,17 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     tell(p.cqe, EventKind::kCqeIssue, p.cqe_op);
   }
 
-  void apply_config() { rtl::drive(top->pcie_cfg_i, config.settings()); }
+  /// Function-level reset takes the settings back once the RTL is in it.
+  void apply_config() {
+    if (!flr_from && !config.resetting()) drive_config();
+  }
+
+  void drive_config() {
+    rtl::drive(top->pcie_cfg_i, config.settings());
+    top->msix_en_i = config.msix_enabled();
+    top->msix_mask_i = config.msix_masked();
+    wake();  // what was pending may go now
+  }
 
   void stop_on_assertion(uint64_t t) {
     if (stopped) return;
@@ -429,7 +641,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   DelayQueue later;
   std::vector<std::unique_ptr<net::Mac>> macs;
 
-  std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t>>> mmio;
+  std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t, MsixWrite>>> mmio;
   std::deque<Arrival<rtl::tlp_beat_t::Words>> tlp_rx;
   std::deque<Arrival<rtl::dm_rsp_t::Words>> dm_rsp;
   std::deque<pcie::Tlp> requests;  ///< decoded at the picosecond of an edge that is still to come
@@ -438,6 +650,12 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   rtl::pcie_fc_t::Words fc_shown{};
   const rtl::probe_t::Words probe_mask = pulse_mask();
   pcie::Tlp tx_tlp;
+  bool tx_open = false;  ///< its last beat is still to come
+  OpenReads reads;
+  std::array<uint64_t, 4> link_errors{};  ///< reported so far
+
+  uint64_t reset_until = kResetCycles, awake_until = kResetCycles;  ///< numbers of edges
+  std::optional<uint64_t> flr_from;  ///< the edge from which on flr_i was raised, until it has fallen
 
   bool stopped = false;
   uint64_t clocked = 0;
@@ -465,6 +683,7 @@ Nic::~Nic() = default;
 
 void Nic::deliver(pcie::Tlp tlp) {
   Impl& i = *impl_;
+  if (!i.config.present()) return;  // nobody is there
   const uint64_t t = Impl::now();
   i.observers.tlp({i.options.id, false, t, &tlp});
   if (tlp.is_completion()) {
@@ -488,6 +707,8 @@ void Nic::deliver(pcie::Tlp tlp) {
 ConfigSpace& Nic::config() { return impl_->config; }
 BarDecoder& Nic::bars() { return impl_->bars; }
 Memory& Nic::device_memory() { return impl_->devmem; }
+void Nic::remove() { impl_->remove(); }
+void Nic::insert() { impl_->insert(); }
 net::Mac& Nic::mac(unsigned port) { return *impl_->macs.at(port); }
 uint64_t Nic::clocked_cycles() const { return impl_->clocked; }
 const NicUsage& Nic::usage() const { return impl_->used; }
@@ -497,7 +718,31 @@ bool Nic::idle() const {
   for (const auto& m : i.macs) {
     if (m->busy()) return false;
   }
-  return i.pins_quiet() && i.top->idle_o && !i.top->timer_valid_o && i.later.empty() && i.requests.empty();
+  if (!i.later.empty() || !i.requests.empty()) return false;
+  if (!i.config.present()) return true;
+  return i.pins_quiet() && i.top->idle_o && !i.top->timer_valid_o;
+}
+std::string Nic::pending() const {
+  const Impl& i = *impl_;
+  std::vector<std::string> left;
+  const auto note = [&](bool is, std::string what) {
+    if (is) left.push_back(std::move(what));
+  };
+  for (unsigned p = 0; p < kPorts; ++p) {
+    note(i.macs[p]->busy(), fmt::format("a frame that has not left MAC port {}", p));
+  }
+  note(!i.later.empty() || !i.requests.empty(), "a request that the BAR decoder has not served");
+  if (i.config.present()) {
+    note(!i.mmio.empty(), fmt::format("{} doorbells or commands that the RTL has not taken", i.mmio.size()));
+    note(!i.tlp_rx.empty(), fmt::format("{} beats of completions that the RTL has not taken", i.tlp_rx.size()));
+    note(!i.dm_rsp.empty(), fmt::format("{} blocks of device memory that the RTL has not taken", i.dm_rsp.size()));
+    note(i.tx_open, "a TLP without its end at the transmit pins");
+    note(!i.top->idle_o, "the RTL is not idle");
+    note(i.top->timer_valid_o, "a timer of the RTL runs");
+    note(i.reads.pending(Impl::now(), i.config.settings().cpl_timeout),
+         fmt::format("tags of {} reads that nobody has answered in full", i.reads.size()));
+  }
+  return fmt::format("{}", fmt::join(left, "; "));
 }
 unsigned Nic::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
 void Nic::close_trace() { impl_->close_trace(); }

@@ -15,10 +15,18 @@ namespace rnic {
 template <class Top, class Visit>
 void visit_inputs(Top& top, Visit&& visit) {
   visit(top.rst_ni);
+  visit(top.flr_i);
   visit(top.cycle_i);
   visit(top.now_i);
   if (visit(top.db_valid_i)) visit(top.db_i);
   if (visit(top.cmd_valid_i)) visit(top.cmd_i);
+  if (visit(top.msix_we_i)) {
+    visit(top.msix_idx_i);
+    visit(top.msix_reg_i);
+    visit(top.msix_wdata_i);
+  }
+  visit(top.msix_en_i);
+  visit(top.msix_mask_i);
   if (visit(top.tlp_rx_valid_i)) visit(top.tlp_rx_i);
   if (visit(top.dm_rsp_valid_i)) visit(top.dm_rsp_i);
   visit(top.tlp_tx_ready_i);

@@ -596,6 +596,8 @@ const char* error_name(unsigned kind) {
       return "CQE dropped: no such CQ";
     case regs::EventKind::kMmio:
       return "MMIO request refused";
+    case regs::EventKind::kPcie:
+      return "PCIe error; vendor is its bit in AER";
   }
   return "unknown";
 }

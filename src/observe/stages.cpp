@@ -57,6 +57,7 @@ constexpr Way kWays[] = {
     {"tag_allocator", {0, 1, 0, 0}},
     {"pcie_tlp_gen", {0, 1, 0, 1}},
     {"credit_counter", {0, 1, 0, 1}},
+    {"dma_engine", {0, 0, 0, 0}},  // the same two alone: not on the way of a message
     {"tx_gather", {0, 0, 1, 0}},
     {"tx_packetizer", {0, 0, 1, 0}},
     {"icrc", {0, 0, 1, 0}},
@@ -75,6 +76,8 @@ constexpr Way kWays[] = {
     {"fp_add", {0, 0, 0, 0}},
     {"fp_minmax", {0, 0, 0, 0}},
     {"cqe_writer", {0, 0, 0, 1}},
+    {"cq_arm", {0, 0, 0, 0}},  // behind the CQE
+    {"msix", {0, 0, 0, 1}},
     {"ctx_cache", {1, 1, 0, 1}},  // contexts of QP, memory region, CQ
     {"dm_arbiter", {1, 0, 0, 0}},
     {"event_mux", {0, 0, 0, 0}},

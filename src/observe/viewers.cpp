@@ -131,6 +131,47 @@ const std::vector<Group>& nic_groups() {
   return all;
 }
 
+const std::vector<Group>& dma_groups() {
+  static const std::vector<Group> all{
+      {"Time", {{"clk_i", 1, 'b'}, {"rst_ni", 1, 'b'}, {"idle_o", 1, 'b'}}},
+      {"Reads",
+       {{"rd_valid_i", 1, 'b'},
+        {"rd_ready_o", 1, 'b'},
+        {"rd_i.addr", 64, 'h'},
+        {"rd_i.len", 13, 'd'},
+        {"rd_i.op.psn", 24, 'd'},
+        {"rd_done_o", 1, 'b'},
+        {"pay_valid_o", 1, 'b'},
+        {"pay_o.last", 1, 'b'},
+        {"pay_o.bytes", 7, 'd'},
+        {"pay_o.status", 3, 'd'}}},
+      {"Writes",
+       {{"wr_valid_i", 1, 'b'},
+        {"wr_ready_o", 1, 'b'},
+        {"wr_i.addr", 64, 'h'},
+        {"wr_i.len", 13, 'd'},
+        {"wdata_valid_i", 1, 'b'},
+        {"wdata_ready_o", 1, 'b'},
+        {"wr_done_o", 1, 'b'}}},
+      {"PCIe out",
+       {{"tlp_tx_valid_o", 1, 'b'},
+        {"tlp_tx_ready_i", 1, 'b'},
+        {"tlp_tx_o.sop", 1, 'b'},
+        {"tlp_tx_o.eop", 1, 'b'},
+        {"tlp_tx_o.hdr", 128, 'h'},
+        {"pcie_fc_i.ph", 8, 'd'},
+        {"pcie_fc_i.pd", 12, 'd'},
+        {"pcie_fc_i.nph", 8, 'd'}}},
+      {"PCIe in",
+       {{"tlp_rx_valid_i", 1, 'b'},
+        {"tlp_rx_ready_o", 1, 'b'},
+        {"tlp_rx_i.sop", 1, 'b'},
+        {"tlp_rx_i.eop", 1, 'b'},
+        {"tlp_rx_i.hdr", 128, 'h'}}},
+  };
+  return all;
+}
+
 struct Model {
   const char* title;
   const char* top;
@@ -139,6 +180,7 @@ struct Model {
 
 Model model_of(WaveOf model) {
   if (model == WaveOf::kArpEngine) return {"AllReduce engine", "TOP.arp_engine.", arp_groups()};
+  if (model == WaveOf::kDmaEngine) return {"DMA engine", "TOP.dma_engine.", dma_groups()};
   return {"TX path of the NIC by stage", "TOP.rnic_top.", nic_groups()};
 }
 

@@ -47,6 +47,26 @@ Tlp make_request(bool write, uint64_t addr, unsigned len, uint16_t requester, un
   return t;
 }
 
+/// What is not 0 of the fields that most TLPs leave 0, each with a space before it.
+std::string rare_fields(uint32_t dw0) {
+  std::string text;
+  const auto number = [&](const char* name, unsigned value) {
+    if (value != 0) text += fmt::format(" {} {}", name, value);
+  };
+  const auto flag = [&](const char* name, unsigned bit) {
+    if (dw0 >> bit & 1) text += fmt::format(" {}", name);
+  };
+  number("tc", dw0 >> 20 & 7);
+  number("at", dw0 >> 10 & 3);
+  flag("ido", 18);
+  flag("ro", 13);
+  flag("ns", 12);
+  flag("th", 16);
+  flag("td", 15);
+  flag("ep", 14);
+  return text;
+}
+
 }  // namespace
 
 std::vector<uint8_t> Tlp::bytes() const {
@@ -64,12 +84,14 @@ std::string Tlp::describe() const {
     const unsigned status = (hdr[1] >> 13) & 7;
     const unsigned bc = hdr[1] & 0xfff;
     const char* text = status == 0 ? "SC" : status == 1 ? "UR" : status == 2 ? "CRS" : status == 4 ? "CA" : "?";
-    return fmt::format("{} len {} tag {} to {:04x} {} bc {} la {:#04x}", has_data() ? "CplD" : "Cpl",
-                       has_data() ? length_dw() : 0, tag(), requester_id(), text, bc ? bc : 4096, hdr[2] & 0x7f);
+    return fmt::format("{} len {} tag {} from {:04x} to {:04x} {} bc {} la {:#04x}{}{}", has_data() ? "CplD" : "Cpl",
+                       has_data() ? length_dw() : 0, tag(), hdr[1] >> 16, requester_id(), text, bc ? bc : 4096,
+                       hdr[2] & 0x7f, hdr[1] >> 12 & 1 ? " bcm" : "", rare_fields(hdr[0]));
   }
   if (is_mem_read() || is_mem_write()) {
-    return fmt::format("{}{} len {} tag {} from {:04x} be {:x}/{:x} addr {:#x}", is_mem_read() ? "MRd" : "MWr",
-                       four_dw() ? 64 : 32, length_dw(), tag(), requester_id(), first_be(), last_be(), address());
+    return fmt::format("{}{} len {} tag {} from {:04x} be {:x}/{:x} addr {:#x}{}", is_mem_read() ? "MRd" : "MWr",
+                       four_dw() ? 64 : 32, length_dw(), tag(), requester_id(), first_be(), last_be(), address(),
+                       rare_fields(hdr[0]));
   }
   return fmt::format("TLP fmt/type {:#04x} len {}", fmt_type(), length_dw());
 }

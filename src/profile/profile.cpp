@@ -74,7 +74,9 @@ std::string unknown_key(std::string_view key) {
 std::string text_of(double v) { return fmt::format("{}", v); }
 
 std::string allowed(const KeyInfo& k) {
-  if (!k.choices.empty()) return fmt::format("{} {}", fmt::join(k.choices, ", "), k.unit == "1" ? "" : k.unit);
+  if (!k.choices.empty()) {
+    return fmt::format("{} {}", fmt::join(k.choices, ", "), k.unit == "1" || k.unit == "text" ? "" : k.unit);
+  }
   return fmt::format("{} to {}{}{}", text_of(k.min), text_of(k.max), k.unit == "1" ? "" : " ",
                      k.unit == "1" ? "" : k.unit);
 }
@@ -116,6 +118,12 @@ std::string fault(const KeyInfo& k, double v) {
                        text_of(v), text_of(k.max));
   }
   return {};
+}
+
+/// The same for a text.
+std::string fault(const KeyInfo& k, const std::string& v) {
+  if (std::find(k.choices.begin(), k.choices.end(), v) != k.choices.end()) return {};
+  return fmt::format("'{}' is not allowed; allowed: {}", v, trim_right(allowed(k)));
 }
 
 std::string quoted(const std::string& s) {
@@ -349,10 +357,17 @@ class ProfileReader {
     v.line = line;
     const std::string unit = text_field(table, k, "unit", line);
     if (unit != k.unit) fail(line, k.name, fmt::format("unit is '{}'; allowed: '{}'", unit, k.unit));
-    const double value = number_field(table, k, "value", line);
-    if (const std::string what = fault(k, value); !what.empty()) fail(line, k.name, what);
-    v.value = value;
+    const auto take = [&](auto value) {
+      if (const std::string what = fault(k, value); !what.empty()) fail(line, k.name, what);
+      v.value = std::move(value);
+    };
+    if (k.unit == "text") {
+      take(text_field(table, k, "value", line));
+    } else {
+      take(number_field(table, k, "value", line));
+    }
     const bool lo = table.contains("lo"), hi = table.contains("hi");
+    if ((lo || hi) && k.unit == "text") fail(line, k.name, "a text has no range: 'lo' and 'hi' are for numbers");
     if (lo != hi) fail(line, k.name, fmt::format("'{}' stands without '{}'", lo ? "lo" : "hi", lo ? "hi" : "lo"));
     if (lo) {
       v.lo = number_field(table, k, "lo", line);
@@ -455,21 +470,28 @@ void Profile::set(const std::string& assignment) {
 void Profile::set(const std::string& key, const std::string& value) {
   const KeyInfo* k = find_key(key);
   if (!k) throw InputError(kSetFile, 0, key, unknown_key(key));
-  double v = 0;
-  size_t used = 0;
-  try {
-    v = std::stod(value, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != value.size()) {
-    throw InputError(kSetFile, 0, key,
-                     fmt::format("'{}' is not a number; the unit is {} and is not written; allowed: {}", value, k->unit,
-                                 trim_right(allowed(*k))));
-  }
-  if (const std::string what = fault(*k, v); !what.empty()) throw InputError(kSetFile, 0, key, what);
   KeyValue e;
-  e.value = v;
+  const auto take = [&](auto v) {
+    if (const std::string what = fault(*k, v); !what.empty()) throw InputError(kSetFile, 0, key, what);
+    e.value = std::move(v);
+  };
+  if (k->unit == "text") {
+    take(shown(value));
+  } else {
+    double v = 0;
+    size_t used = 0;
+    try {
+      v = std::stod(value, &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (used == 0 || used != value.size()) {
+      throw InputError(kSetFile, 0, key,
+                       fmt::format("'{}' is not a number; the unit is {} and is not written; allowed: {}", value,
+                                   k->unit, trim_right(allowed(*k))));
+    }
+    take(v);
+  }
   e.kind = "assumed";
   e.source = "set on the command line";
   e.file = kSetFile;

@@ -20,6 +20,10 @@ KeyInfo one_of(const char* name, const char* unit, std::vector<std::string> choi
   return {name, unit, min, max, std::move(choices), false, help};
 }
 
+KeyInfo text(const char* name, std::vector<std::string> choices, const char* help) {
+  return {name, "text", 0, 0, std::move(choices), false, help};
+}
+
 KeyInfo built(const char* name, const char* unit, double max, const char* help) {
   return {name, unit, 1, max, {}, true, help};
 }
@@ -28,8 +32,8 @@ std::vector<KeyInfo> make_schema() {
   return {
       number("clock.core_period", "ps", 100, 100000, "period of the NIC's core clock"),
 
-      one_of("pcie.generation", "1", {"1", "2", "3", "4", "5"}, "PCIe generation of both links"),
-      one_of("pcie.lanes", "1", {"1", "2", "4", "8", "16"}, "lanes of both links"),
+      one_of("pcie.generation", "1", {"1", "2", "3", "4", "5", "6"}, "PCIe generation of all links"),
+      one_of("pcie.lanes", "1", {"1", "2", "4", "8", "12", "16"}, "lanes of all links"),
       one_of("pcie.mps", "B", {"128", "256", "512", "1024", "2048", "4096"}, "largest TLP payload (MPS)"),
       one_of("pcie.mrrs", "B", {"128", "256", "512", "1024", "2048", "4096"}, "largest read request (MRRS)"),
       one_of("pcie.rcb", "B", {"64", "128"}, "read completion boundary"),
@@ -41,16 +45,60 @@ std::vector<KeyInfo> make_schema() {
       number("pcie.ph_credits", "1", 0, 127, "posted header credits; 0 in ph or pd: posted writes have no limit"),
       number("pcie.pd_credits", "1", 0, 2047, "posted data credits of 16 B; 0 in ph or pd: no limit, else at least 4"),
       number("pcie.nph_credits", "1", 0, 127, "non-posted header credits; 0: no limit"),
+      number("pcie.cplh_credits", "1", 0, 255,
+             "room of the NIC's receive buffer for completion headers, which its reads are held back for; 0: no limit"),
+      number("pcie.cpld_credits", "1", 0, 4095,
+             "room of the NIC's receive buffer for completion data, units of 16 B; 0 in cplh or cpld: no limit"),
+      number("pcie.cpl_timeout", "ns", 0, 4294967295.0,
+             "a read that is not answered in this time has failed; 0: never"),
+      ns("pcie.ack_latency", "a received TLP is acknowledged at most this later"),
+      ns("pcie.fc_latency", "freed credits are announced at most this later"),
+      ns("pcie.replay_timeout", "unacknowledged for this long, TLPs are sent again"),
+      number("pcie.lcrc_error_rate_up", "ppm", 0, 999999, "TLPs towards the root complex that the NIC's link corrupts"),
+      number("pcie.lcrc_error_rate_down", "ppm", 0, 999999, "TLPs towards the NIC that its link corrupts"),
+      number("pcie.error_seed", "1", 0, 4294967295.0, "seed of the corrupted TLPs"),
+      text("pcie.topology", {"direct", "PIX", "PXB", "PHB", "SYS"},
+           "what lies between NIC and GPU, as NCCL names it; direct: one hub without a switch"),
+      ns("pcie.switch_latency", "PCIe switch, a pass: first bit in to first bit out"),
+      ns("pcie.uplink_latency", "link between a switch and what is above it, one way, as pcie.nic_link_latency"),
+      ns("pcie.root_latency", "root complex, a pass from port to port (PHB, SYS, and PIX, PXB with pcie.acs_redirect)"),
+      number("pcie.root_bandwidth", "Gb/s", 0, 100000, "TLPs from port to port of a root complex; 0: as the links"),
+      ns("pcie.socket_latency", "from one root complex to that of the other socket, one way"),
+      number("pcie.socket_bandwidth", "Gb/s", 0, 100000, "TLPs between the sockets, each way; 0: as the links"),
+      number("pcie.acs_redirect", "1", 0, 1, "1: switches send peer traffic up to the root complex (ACS)"),
 
       ns("gpu.read_latency", "GPU memory behind its BAR: read request arrived to data ready"),
+      number("gpu.read_bandwidth", "Gb/s", 0, 100000, "GPU memory read through its BAR; 0: no limit"),
+      number("gpu.write_bandwidth", "Gb/s", 0, 100000, "GPU memory written through its BAR; 0: no limit"),
+      number("gpu.bar_reads", "1", 0, 1, "0: the GPU's BAR takes writes and answers reads with UR"),
       ns("gpu.mmio_latency", "GPU's store instruction to its TLP leaving the GPU"),
+      ns("gpu.signal_latency", "a kernel's last store to the store of its completion flag: fence, end of the grid"),
+      ns("gpu.copy_start_latency", "copy engine: its doorbell arrived to its first read: command fetched and decoded"),
+      number("gpu.copy_bandwidth", "Gb/s", 0, 100000, "copy engine, GPU memory to host memory; 0: as fast as the link"),
+      ns("gpu.copy_completion_latency", "copy engine: last data write out to completion write out"),
 
       ns("host.read_latency", "host memory: read request arrived to data ready"),
       ns("host.write_latency", "host memory: write arrived to visible"),
+      number("host.read_bandwidth", "Gb/s", 0, 100000, "host memory read by devices; 0: no limit"),
+      number("host.write_bandwidth", "Gb/s", 0, 100000, "host memory written by devices; 0: no limit"),
       ns("host.mmio_latency", "CPU's store instruction to its TLP leaving for the root complex"),
       ns("host.store_gap", "between two write-combined 64 B stores of the CPU"),
       ns("host.post_cost", "CPU builds a WQE"),
-      ns("host.poll_interval", "CPU looks at a completion queue once in this time"),
+      ns("host.poll_interval", "CPU looks at a completion queue or a flag once in this time"),
+      text("host.gpu_wait", {"poll", "interrupt"}, "how a thread of the staged path waits for a kernel and for a copy"),
+      ns("host.interrupt_latency", "a completion visible in host memory to its interrupt handler running"),
+      ns("host.context_switch", "interrupt handler to the blocked thread running: wake-up, scheduler, context switch"),
+      ns("host.copy_launch_cost", "CPU: driver call that queues a copy, up to the store that rings the copy engine"),
+
+      text("completer.cut", {"largest", "rcb"},
+           "completions of host and GPU memory: largest pieces, or cut at every RCB"),
+      number("completer.interleave", "1", 1, 1024, "reads whose completions take turns"),
+      ns("completer.delay", "a completion follows the one before it of its read by up to this more, at random"),
+      number("completer.reorder", "1", 0, 1,
+             "1: a read that is ready sooner is answered sooner; 0: in order of arrival"),
+      text("completer.latency_spread", {"fixed", "uniform", "exponential"}, "what is added to a memory's read latency"),
+      ns("completer.latency_width", "uniform: from 0 to this; exponential: this on average, at most 20 times"),
+      number("completer.seed", "1", 0, 4294967295.0, "seed of what completers do at random"),
 
       ns("devmem.read_latency", "L2 memory behind BAR1: request accepted to data"),
       ns("bar.decode_latency", "BAR decoder: TLP arrived to doorbell at the RTL's port"),

@@ -26,6 +26,10 @@ VariedKey::Side side_of(const Profile& p, const KeyInfo& k, double nominal, doub
     s.note = "0 has no share of itself";
     return s;
   }
+  if (nominal == 1 && k.unit == "1" && k.min == 0 && k.max == 1) {
+    s.note = "a switch has no share of itself";
+    return s;
+  }
   double v = target;
   if (!k.choices.empty()) {
     std::optional<double> best;

@@ -15,6 +15,7 @@ namespace {
 
 std::atomic<bool> stop_requested{false};
 bool elaborated = false;
+std::string latest_fault;
 
 }  // namespace
 
@@ -129,8 +130,29 @@ RunEnd Simulation::run() {
   }
   if (limits_.progress && last_progress != start) fmt::print(stderr, "\r{:60}\r", "");
   close();
+  look_for_left_overs(end);
   return end;
 }
+
+void Simulation::look_for_left_overs(RunEnd end) {
+  const auto add = [this](const std::string& text) {
+    if (!text.empty()) left_over_ += (left_over_.empty() ? "" : "; ") + text;
+  };
+  if (end != RunEnd::kDone) add(to_string(end));
+  if (const auto names = unfinished(); !names.empty()) {
+    add(fmt::format("threads that have not ended: {}", fmt::join(names, ", ")));
+  }
+  add(pending());
+  latest_fault = allowed_.empty() ? left_over_ : "";
+}
+
+void Simulation::allow_left_over(const std::string& reason) {
+  if (reason.empty()) throw SimError("what is left over is allowed for a reason only: give it");
+  allowed_ = reason;
+  latest_fault.clear();
+}
+
+const std::string& Simulation::fault() { return latest_fault; }
 
 void Simulation::request_stop() { stop_requested = true; }
 

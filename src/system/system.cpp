@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace rnic {
 
@@ -40,6 +41,17 @@ unsigned System::assertion_failures() const {
 
 bool System::idle() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.nic->idle() && n.hub->idle(); });
+}
+
+std::string System::pending() const {
+  std::string text;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (const auto& [what, left] : {std::pair<const char*, std::string>{"NIC", nodes_[i].nic->pending()},
+                                     std::pair<const char*, std::string>{"PCIe", nodes_[i].hub->pending()}}) {
+      if (!left.empty()) text += fmt::format("{}node {}, {}: {}", text.empty() ? "" : "; ", i, what, left);
+    }
+  }
+  return text;
 }
 
 }  // namespace rnic

@@ -14,9 +14,9 @@
 #include <set>
 
 #include "golden.h"
-#include "names.h"
 #include "parameters.h"
 #include "rnic/core/error.h"
+#include "rnic/core/names.h"
 #include "sampler.h"
 
 namespace rnic::wave {
@@ -72,8 +72,8 @@ class Loader {
     }
     const Signal* signal(const std::string& pattern) const {
       std::string name = pattern;
-      if (detail::is_glob(pattern)) {
-        const auto f = detail::filled(pattern, captures_);
+      if (is_glob(pattern)) {
+        const auto f = filled(pattern, captures_);
         if (!f) return nullptr;
         name = *f;
       }
@@ -91,8 +91,8 @@ class Loader {
     }
     [[noreturn]] void unknown(const std::string& name, const Place& place, size_t offset) override {
       std::string shown = name;
-      if (detail::is_glob(name)) {
-        const auto f = detail::filled(name, captures_);
+      if (is_glob(name)) {
+        const auto f = filled(name, captures_);
         if (!f) {
           place.fail(offset, fmt::format("'{}' has another number of stars than the first glob of the rule", name));
         }
@@ -116,9 +116,9 @@ class Loader {
       all.push_back(n);
       (void)v;
     }
-    place.fail(offset, fmt::format("{} '{}' in {}; nearest: {}",
-                                   detail::is_glob(name) ? "nothing matches" : "there is no signal", name,
-                                   sampler_.wave().path(), fmt::join(detail::nearest(name, all), ", ")));
+    place.fail(offset,
+               fmt::format("{} '{}' in {}; nearest: {}", is_glob(name) ? "nothing matches" : "there is no signal", name,
+                           sampler_.wave().path(), fmt::join(nearest(name, all), ", ")));
   }
 
   // ---- The file
@@ -242,12 +242,12 @@ class Loader {
         }
       }
       for (const auto& s : all) {
-        if (detail::glob(*scope, s)) scopes.push_back(s);
+        if (glob(*scope, s)) scopes.push_back(s);
       }
       if (scopes.empty()) {
         at("scope", *get(t, defaults, "scope"))
             .fail(0, fmt::format("no scope matches '{}'; nearest: {}", *scope,
-                                 fmt::join(detail::nearest(*scope, {all.begin(), all.end()}), ", ")));
+                                 fmt::join(nearest(*scope, {all.begin(), all.end()}), ", ")));
       }
     }
     struct First {
@@ -261,7 +261,7 @@ class Loader {
       if (!v || first) return;
       const Place place = at(key, n);
       for (const auto& [name, offset] : names_in(*v, place)) {
-        if (!first && detail::is_glob(name)) first = First{name, place, offset};
+        if (!first && is_glob(name)) first = First{name, place, offset};
       }
     };
     for (const auto& k : kind.keys) {
@@ -272,7 +272,7 @@ class Loader {
         for (auto&& e : *n->as_array()) look(e, k.name);
       }
     }
-    const bool labelled = text(t, defaults, "scope") && detail::is_glob(*text(t, defaults, "scope"));
+    const bool labelled = text(t, defaults, "scope") && is_glob(*text(t, defaults, "scope"));
     for (const auto& scope : scopes) {
       if (!first) {
         instances(t, defaults, kind, line, scope, {}, labelled ? scope : "");
@@ -285,7 +285,7 @@ class Loader {
         const std::string pattern = inside ? scope + "." + first->pattern : first->pattern;
         std::vector<std::string> captures;
         for (const auto& s : sampler_.wave().signals()) {
-          if (!detail::glob(pattern, s.name, &captures) || !labels.insert(s.name).second) continue;
+          if (!glob(pattern, s.name, &captures) || !labels.insert(s.name).second) continue;
           instances(t, defaults, kind, line, scope, captures, s.name);
         }
       }
@@ -299,7 +299,7 @@ class Loader {
     auto found = names_in(text, place);
     std::reverse(found.begin(), found.end());
     for (const auto& [name, offset] : found) {
-      auto f = detail::is_glob(name) ? detail::filled(name, captures) : std::nullopt;
+      auto f = is_glob(name) ? filled(name, captures) : std::nullopt;
       if (!f) continue;
       const bool quoted = text[offset] == '`';
       const bool plain = std::all_of(
@@ -340,8 +340,7 @@ class Loader {
       const Place place = at(key, e);
       if (!v) place.fail(0, "must be an expression, as a text");
       const auto names = names_in(*v, place);
-      const auto star =
-          std::find_if(names.begin(), names.end(), [](const auto& x) { return detail::is_glob(x.first); });
+      const auto star = std::find_if(names.begin(), names.end(), [](const auto& x) { return is_glob(x.first); });
       if (star == names.end() || !captures.empty()) {
         out.push_back({*v, place});
         continue;
@@ -353,7 +352,7 @@ class Loader {
         std::set<std::string> seen;
         std::vector<std::string> own;
         for (const auto& s : sampler_.wave().signals()) {
-          if (!detail::glob(pattern, s.name, &own) || !seen.insert(s.name).second) continue;
+          if (!glob(pattern, s.name, &own) || !seen.insert(s.name).second) continue;
           out.push_back({without_stars(*v, place, own, true), place});
         }
       }
@@ -626,7 +625,7 @@ void set_parameters(std::vector<RulesFile>& files, const CheckOptions& options, 
     throw InputError("", 0, "",
                      all.empty() ? fmt::format("parameter '{}': no rules file has a table [parameters]", name)
                                  : fmt::format("parameter '{}' is declared in no [parameters]; nearest: {}", name,
-                                               fmt::join(detail::nearest(name, all), ", ")));
+                                               fmt::join(nearest(name, all), ", ")));
   }
 }
 

@@ -19,10 +19,10 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "names.h"
 #include "pack.h"
 #include "queue.h"
 #include "rnic/core/error.h"
+#include "rnic/core/names.h"
 #include "rnic/wave/expr.h"
 
 namespace rnic::wave {
@@ -86,7 +86,7 @@ class FileNames {
       }
       throw InputError(wave.path(), 0, "",
                        fmt::format("there is no scope '{}' to strip; nearest: {}", strip,
-                                   fmt::join(detail::nearest(strip, {scopes.begin(), scopes.end()}), ", ")));
+                                   fmt::join(nearest(strip, {scopes.begin(), scopes.end()}), ", ")));
     }
   }
   const std::vector<std::pair<std::string, size_t>>& ordered() const { return ordered_; }
@@ -111,7 +111,7 @@ class FileNames {
       all.push_back(n);
       (void)i;
     }
-    return fmt::format("{}", fmt::join(detail::nearest(name, all), ", "));
+    return fmt::format("{}", fmt::join(nearest(name, all), ", "));
   }
 
  private:

@@ -9,9 +9,9 @@
 #include <limits>
 #include <thread>
 
-#include "names.h"
 #include "queue.h"
 #include "rnic/core/error.h"
+#include "rnic/core/names.h"
 
 namespace rnic::wave::detail {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "names.h"
+#include "rnic/core/names.h"
 
 namespace rnic::wave::detail {
 namespace {

@@ -54,11 +54,25 @@ constexpr std::array<std::pair<const char*, WrOpcode>, 8> kOps{{{"write", WrOpco
                                                                 {"fetch_add", WrOpcode::kAtomicFetchAndAdd}}};
 constexpr std::array<std::pair<const char*, Initiator>, 2> kInitiators{
     {{"cpu", Initiator::kCpu}, {"gpu", Initiator::kGpu}}};
-constexpr std::array<std::pair<const char*, FaultKind>, 5> kFaults{{{"doorbell", FaultKind::kDoorbell},
+constexpr std::array<std::pair<const char*, pcie::ReadFault>, 10> kAnswers{{{"ur", pcie::ReadFault::kUr},
+                                                                            {"ca", pcie::ReadFault::kCa},
+                                                                            {"poisoned", pcie::ReadFault::kPoisoned},
+                                                                            {"dropped", pcie::ReadFault::kDropped},
+                                                                            {"byte_count", pcie::ReadFault::kByteCount},
+                                                                            {"wrong_tag", pcie::ReadFault::kWrongTag},
+                                                                            {"stray", pcie::ReadFault::kStray},
+                                                                            {"duplicate", pcie::ReadFault::kDuplicate},
+                                                                            {"too_long", pcie::ReadFault::kTooLong},
+                                                                            {"late", pcie::ReadFault::kLate}}};
+constexpr std::array<std::pair<const char*, FaultKind>, 9> kFaults{{{"doorbell", FaultKind::kDoorbell},
                                                                     {"raw_wqe", FaultKind::kRawWqe},
                                                                     {"mmio", FaultKind::kMmio},
                                                                     {"qp_error", FaultKind::kQpError},
-                                                                    {"pause", FaultKind::kPause}}};
+                                                                    {"pause", FaultKind::kPause},
+                                                                    {"read", FaultKind::kRead},
+                                                                    {"stray_completion", FaultKind::kStray},
+                                                                    {"flr", FaultKind::kFlr},
+                                                                    {"removal", FaultKind::kRemoval}}};
 constexpr std::array<const char*, 6> kStatuses{"success",
                                                "local length error",
                                                "local QP operation error",
@@ -329,7 +343,9 @@ class Reader {
     ScenarioFault f;
     f.name = name(t, s_.faults, "fault");
     f.line = t.line();
-    if (!t.has("kind")) t.fail("kind", "missing; allowed: doorbell, raw_wqe, mmio, qp_error, pause");
+    if (!t.has("kind"))
+      t.fail("kind",
+             "missing; allowed: doorbell, raw_wqe, mmio, qp_error, pause, read, stray_completion, flr, removal");
     t.choice("kind", f.kind, kFaults);
     t.reference("node", s_.nodes, "node", f.node);
     unsigned qp = 0;
@@ -364,8 +380,34 @@ class Reader {
         t.integer("prio", f.prio, 0, 7);
         t.number("for_ns", f.for_ns, kMaxNs);
         break;
+      case FaultKind::kRead:
+        read_fault(t, f);
+        break;
+      case FaultKind::kStray:
+        t.integer("tag", f.value, 0, 1023);
+        break;
+      case FaultKind::kFlr:
+      case FaultKind::kRemoval:
+        if (f.qp) t.fail("qp", "a reset or removal is of a whole node: give node");
+        if (f.kind == FaultKind::kRemoval) t.number("for_ns", f.for_ns, kMaxNs);
+        break;
     }
     s_.faults.push_back(f);
+  }
+
+  void read_fault(Table& t, ScenarioFault& f) {
+    if (!t.has("answer")) {
+      t.fail("answer",
+             "missing; allowed: ur, ca, poisoned, dropped, byte_count, wrong_tag, stray, duplicate, too_long, late");
+    }
+    t.choice("answer", f.plan.kind, kAnswers);
+    t.choice("memory", f.memory, kSpaces);
+    t.integer("nth", f.nth, 0, ~uint64_t{0} >> 1);
+    t.integer("piece", f.plan.piece, 0, kU32);
+    t.integer("value", f.plan.value, 0, 4096);
+    double delay_ns = 0;
+    t.number("delay_ns", delay_ns, kMaxNs);
+    f.plan.delay = Time(delay_ns, sc_core::SC_NS);
   }
 
   void bytes(Table& t, ScenarioFault& f) {

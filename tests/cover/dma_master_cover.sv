@@ -32,7 +32,9 @@ module dma_master_cover (
   input logic cpl_valid_i,
   input rnic_pkg::cpl_t cpl_i,
   input logic stat_unexpected_o,
-  input logic stat_cpl_error_o,
+  input logic stat_ur_o,
+  input logic stat_ca_o,
+  input logic stat_poisoned_o,
   input logic stat_malformed_o,
   input logic probe_done_o,
   input logic idle_o
@@ -174,7 +176,7 @@ module dma_master_cover (
       tag_without_its_upper_bits : cover (cfg_i.tag10 && cpl_i.tag[9:8] == 2'd0);
     end
     unexpected : cover (stat_unexpected_o);
-    completion_error : cover (stat_cpl_error_o);
+    completion_error : cover (stat_ur_o || stat_ca_o || stat_poisoned_o);
     malformed : cover (stat_malformed_o);
     read_done : cover (probe_done_o);
     read_waits : cover (rd_valid_i && !rd_ready_o);

@@ -28,15 +28,32 @@ module dma_read_inner_cover (
   input logic advance,
   input logic r_direct_q,
   input logic r_first_q,
-  input logic emit
+  input logic emit,
+  input logic b_free,
+  input logic b_gone,
+  input logic b_orphan_q,
+  input logic b_timer_q,
+  input logic s1_stays,
+  input logic in_flush,
+  input logic accept,
+  input logic link_rst_ni,
+  input logic tag_go_i,
+  input logic [9:0] open_q,
+  input logic b_eop_q
 );
+  always_ff @(posedge clk_i) if (link_rst_ni && !rst_ni) begin
+    reset_with_reads_open : cover (open_q != 10'd0);
+    reset_amid_completion : cover (b_valid_q && b_act_q && !b_eop_q);
+    reserved_tag_dropped : cover (tag_valid);
+  end
   always_ff @(posedge clk_i) if (rst_ni) begin
     if (rd_valid_i) begin
       read_waits_for_slot : cover (full);
       read_waits_for_lines : cover (!full && free_lines < 32'd65);
       read_waits_for_splitter : cover (!full && free_lines >= 32'd65 && nx_valid_q);
     end
-    waits_for_tag : cover (sp_valid && !tag_valid);
+    waits_for_tag : cover (sp_valid && !tag_valid && tag_go_i);
+    waits_for_tag_bits : cover (sp_valid && !tag_valid && !tag_go_i);
     if (b_valid_q && b_act_q) begin
       surplus_dropped : cover (b_write && b_over);
       piece_answered_in_part : cover (b_end && !b_fin);
@@ -46,6 +63,15 @@ module dma_read_inner_cover (
       error_after_error : cover (b_fin && b_err && b_st != 3'd0);
       good_piece_after_error : cover (b_fin && !b_err && b_st != 3'd0);
     end
+    if (b_end) begin
+      given_up_unanswered : cover (b_gone && b_timer_q);
+      given_up_for_surplus : cover (b_gone && !b_timer_q);
+      orphan_answered_in_part : cover (b_orphan_q && !b_timer_q && !b_free);
+      orphan_answered : cover (b_orphan_q && !b_timer_q && b_free);
+      orphan_times_out : cover (b_orphan_q && b_timer_q && b_free);
+    end
+    too_old_behind_another : cover (s1_stays);
+    flush : cover (accept && in_flush);
     beats_of_no_read_dropped : cover (b_valid_q && !b_act_q);
     next_completion_of_the_same_tag_at_once : cover (a_sop && a_same && !b_fin);
     completion_of_a_tag_just_finished : cover (a_sop && a_same && b_fin);

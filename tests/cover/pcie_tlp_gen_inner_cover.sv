@@ -22,11 +22,38 @@ module pcie_tlp_gen_inner_cover (
   input logic rx_bad,
   input logic [10:0] rx_left,
   input logic [4:0] rx_dws,
-  input rnic_pkg::tlp_beat_t tlp_rx_i
+  input rnic_pkg::tlp_beat_t tlp_rx_i,
+  input rnic_pkg::pcie_cfg_t cfg_i,
+  input logic link_rst_ni,
+  input logic tx_valid_q,
+  input logic [8:0] room_h_q,
+  input logic [8:0] room_h,
+  input logic [12:0] room_d,
+  input logic room_ok,
+  input logic [7:0] back_h_i,
+  input logic rx_act_q
 );
+  logic head_full, data_full;
+  assign head_full = cfg_i.cplh != 8'd0 && room_h > {1'b0, cfg_i.cplh};
+  assign data_full = cfg_i.cpld != 12'd0 && room_d > {1'b0, cfg_i.cpld};
+
+  // The edge before: a reset has taken mid_q back by the time an edge sees it.
+  logic mid_was_q;
+  always_ff @(posedge clk_i) mid_was_q <= mid_q && rst_ni;
+  always_ff @(posedge clk_i) if (link_rst_ni && !rst_ni) begin
+    reset_cuts_a_write : cover (mid_was_q);
+    reset_with_a_tlp_at_the_pins : cover (tx_valid_q);
+    reset_amid_completion : cover (rx_act_q);
+    reset_with_room_held : cover (room_h_q != 9'd0);
+  end
+
   always_ff @(posedge clk_i) if (rst_ni) begin
     if (treq_rd_valid_i) begin
       read_waits_for_credit : cover (!nph_ok);
+      read_waits_for_room_of_headers : cover (nph_ok && !room_ok && head_full && !data_full);
+      read_waits_for_room_of_data : cover (nph_ok && !room_ok && data_full && !head_full);
+      read_larger_than_the_room_goes_alone : cover (rd_go && (head_full || data_full));
+      room_taken_and_given_back : cover (rd_go && back_h_i != 8'd0);
       read_waits_for_older_write : cover (nph_ok && wr_older_q);
       read_waits_for_its_turn : cover (rd_can && wr_can && !last_wr_q);
       read_waits_for_the_rest_of_a_write : cover (rd_can && mid_q);

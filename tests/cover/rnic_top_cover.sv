@@ -40,10 +40,10 @@ module rnic_top_cover #(
     end
   end
 
-  // names(counter): cpl_malformed cpl_error cpl_unexpected cq_overrun cqe_err cqe_ok mpt_miss cqc_miss qpc_miss wqe_fetch bf_fallback bf_hit db_invalid db_coalesced db_rx
-  logic [14:0] counters;
+  // names(counter): irq_sent cpl_malformed cpl_timeout cpl_poisoned cpl_ca cpl_ur cpl_unexpected cq_overrun cqe_err cqe_ok mpt_miss cqc_miss qpc_miss wqe_fetch bf_fallback bf_hit db_invalid db_coalesced db_rx
+  logic [$bits(rnic_pkg::stat_t)-1:0] counters;
   assign counters = stat_o;
-  for (genvar i = 0; i < 15; i++) begin : counter
+  for (genvar i = 0; i < $bits(rnic_pkg::stat_t); i++) begin : counter
     always_ff @(posedge clk_i) if (rst_ni) begin
       counts : cover (counters[i]);
     end

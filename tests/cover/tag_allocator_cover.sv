@@ -10,6 +10,7 @@ module tag_allocator_cover #(
   input logic tag_valid_o,
   input logic [9:0] tag_o,
   input logic take_i,
+  input logic drop_i,
   input logic free_i,
   input logic [9:0] free_tag_i,
   input logic [9:0] look_tag_i,
@@ -51,6 +52,9 @@ module tag_allocator_cover #(
       none_left_of_eight_bits : cover (ext_tag_i && !tag10_i && used_q >= 10'd256);
       freed_when_none_is_left : cover (free_i && used_q == 10'(NumTags));
     end
+    dropped : cover (drop_i && tag_valid_o);
+    dropped_as_another_is_freed : cover (drop_i && tag_valid_o && free_i);
+    nothing_to_drop : cover (drop_i && !tag_valid_o);
     waits_with_a_tag : cover (want_i && tag_valid_o && !take_i);
     freed_at_once : cover (free_i && used_q == 10'd1);
     looked_up_in_use : cover (look_used_o && used_q != 10'd0);

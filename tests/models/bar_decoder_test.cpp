@@ -357,18 +357,20 @@ TEST_F(BarDecoderTest, RegisterWritesHonourByteEnables) {
 
 // Each pulse of the RTL counts in the counter of its name, in no other, and is read at its offset.
 TEST_F(BarDecoderTest, PulsesCountUnderTheirNames) {
-  const char* names[] = {"db_rx",         "db_coalesced", "db_invalid",     "bf_hit",    "bf_fallback",
-                         "wqe_fetch",     "qpc_miss",     "cqc_miss",       "mpt_miss",  "cqe_ok",
-                         "req_cqe_error", "cq_overrun",   "cpl_unexpected", "cpl_error", "cpl_malformed"};
-  static_assert(rtl::stat_t::kWidth == 15);
-  for (unsigned i = 0; i < 15; ++i) {
-    const uint32_t word = 1u << (14 - i);  // first field of the struct is its highest bit
+  const char* names[] = {"db_rx",         "db_coalesced", "db_invalid",     "bf_hit",   "bf_fallback",
+                         "wqe_fetch",     "qpc_miss",     "cqc_miss",       "mpt_miss", "cqe_ok",
+                         "req_cqe_error", "cq_overrun",   "cpl_unexpected", "cpl_ur",   "cpl_ca",
+                         "cpl_poisoned",  "cpl_timeout",  "cpl_malformed",  "irq_sent"};
+  constexpr unsigned kPulses = rtl::stat_t::kWidth;
+  static_assert(sizeof names / sizeof *names == kPulses);
+  for (unsigned i = 0; i < kPulses; ++i) {
+    const uint32_t word = 1u << (kPulses - 1 - i);  // first field of the struct is its highest bit
     for (unsigned n = 0; n <= i; ++n) decoder.count(rtl::stat_t::unpack_at(&word, 0));
   }
   uint64_t sum = 0;
   for (const auto& [name, value] : decoder.counters()) sum += value;
-  EXPECT_EQ(sum, 120u);
-  for (unsigned i = 0; i < 15; ++i) EXPECT_EQ(decoder.counter(names[i]), i + 1) << names[i];
+  EXPECT_EQ(sum, uint64_t{kPulses} * (kPulses + 1) / 2);
+  for (unsigned i = 0; i < kPulses; ++i) EXPECT_EQ(decoder.counter(names[i]), i + 1) << names[i];
   for (const auto& c : regs::kCounters) EXPECT_EQ(read64(c.offset), decoder.counter(c.name)) << c.name;
 }
 

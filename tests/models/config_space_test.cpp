@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "rnic/core/error.h"
@@ -158,21 +166,25 @@ TEST(ConfigSpaceTest, OnlyTheStandardsBitsAreWritable) {
       {0x54, {0x00020004, 0}},
       {0x58, {0x00030004, 0}},
       {0x60, {0x00020010, 0}},
-      {0x64, {0x00008022, 0}},
+      {0x64, {0x10008022, 0}},
       {0x68, {0x2810, 0x79ff}},
       {0x6c, {0x00400105, 0}},
       {0x70, {0x11050000, 0x00cb}},
-      {0x84, {0x00030010, 0}},
-      {0x88, {0, 0x1010}},
+      {0x84, {0x00030017, 0}},
+      {0x88, {0, 0x111f}},
       {0x8c, {0x3e, 0}},
       {0x90, {0x5, 0xf}},
+      {0x100, {0x00020001, 0}},
+      {0x108, {0, 0x0015d010}},
+      {0x10c, {0x00040010, 0x0015d010}},
+      {0x114, {0x2000, 0x31c0}},
   };
   ConfigSpace config(kGen5x16);
   for (unsigned at = 0; at < 4096; at += 4) {
     const auto it = rows.find(at);
     const Row row = it == rows.end() ? Row{0, 0} : it->second;
     EXPECT_EQ(config.read(at, 4), row.reset) << std::hex << at;
-    config.write(at, 4, ~0u);
+    config.write(at, 4, at == 0x68 ? ~0x8000u : ~0u);  // without the function-level reset
     EXPECT_EQ(config.read(at, 4), row.reset | row.writable) << std::hex << at;
     config.write(at, 4, 0);
     EXPECT_EQ(config.read(at, 4), row.reset & ~row.writable) << std::hex << at;
@@ -242,6 +254,329 @@ TEST(ConfigSpaceTest, CallbackFollowsSettingsOnly) {
   config.write(0x04, 2, 0x6);
   config.write(0x04, 2, 0x6);
   EXPECT_EQ(changes, 1u);
+}
+
+using Header = std::array<uint32_t, 4>;
+constexpr Header kHeader{0x4a000001, 0x01000004, 0x02000700, 0};
+constexpr unsigned kStatusReg = 0x06, kDevSta = 0x6a, kAer = 0x100;
+constexpr uint32_t kAnfe = 1 << 13;
+
+uint32_t bit(PcieError e) { return 1u << (static_cast<unsigned>(e) & 0x1f); }
+
+/// As enumerate() leaves it.
+class ErrorsTest : public ::testing::Test {
+ protected:
+  ErrorsTest() { enumerate(config, 512, 512, 64, 10); }
+  uint32_t uncorrectable() const { return config.read(kAer + 4, 4); }
+  uint32_t correctable() const { return config.read(kAer + 0x10, 4); }
+  uint32_t pointer() const { return config.read(kAer + 0x18, 4); }
+  Header header_log() const {
+    Header h;
+    for (unsigned i = 0; i < 4; ++i) h[i] = config.read(kAer + 0x1c + 4 * i, 4);
+    return h;
+  }
+  ConfigSpace config{kGen5x16};
+};
+
+// Each error sets its own bit, in the register it belongs to, and the bits of Device Status and Status that go with it.
+TEST_F(ErrorsTest, EachErrorHasItsBits) {
+  struct Row {
+    PcieError error;
+    bool non_posted;
+    uint32_t correctable, device, status;
+  };
+  using E = PcieError;
+  const Row rows[] = {
+      {E::kDataLink, false, 0, 0x4, 0},
+      {E::kPoisoned, false, kAnfe, 0x1, 0x8000},
+      {E::kCplTimeout, false, 0, 0x2, 0},
+      {E::kCompleterAbort, false, 0, 0x2, 0x0800},
+      {E::kCompleterAbort, true, kAnfe, 0x1, 0x0800},
+      {E::kUnexpectedCpl, false, kAnfe, 0x1, 0},
+      {E::kMalformed, false, 0, 0x4, 0},
+      {E::kUnsupported, false, 0, 0xa, 0},
+      {E::kUnsupported, true, kAnfe, 0x9, 0},
+  };
+  for (const Row& r : rows) {
+    config.set_present(false);
+    config.set_present(true);
+    enumerate(config, 512, 512, 64, 10);
+    SCOPED_TRACE(static_cast<unsigned>(r.error));
+    config.report(r.error, &kHeader, r.non_posted);
+    EXPECT_EQ(uncorrectable(), bit(r.error));
+    EXPECT_EQ(correctable(), r.correctable);
+    EXPECT_EQ(config.read(kDevSta, 2), r.device);
+    EXPECT_EQ(config.read(kStatusReg, 2), r.status | 0x10);
+    EXPECT_EQ(pointer(), static_cast<uint32_t>(r.error));
+    EXPECT_EQ(header_log(), kHeader);
+  }
+  for (const auto e : {E::kBadTlp, E::kBadDllp, E::kReplayRollover, E::kReplayTimeout}) {
+    config.set_present(false);
+    config.set_present(true);
+    config.report(e);
+    EXPECT_EQ(uncorrectable(), 0u);
+    EXPECT_EQ(correctable(), bit(e));
+    EXPECT_EQ(config.read(kDevSta, 2), 0x1u);
+  }
+}
+
+// Ones written clear the status bits that they name; the registers beside them keep theirs.
+TEST_F(ErrorsTest, OnesClearStatusBits) {
+  config.report(PcieError::kCplTimeout);
+  config.report(PcieError::kMalformed, &kHeader);
+  config.received_abort(false);
+  config.received_abort(true);
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x3010u);
+  config.write(kStatusReg, 2, 0x1000);
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x2010u);
+  config.write(0x04, 4, config.read(0x04, 4));  // as a driver that reads, changes and writes four bytes
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x0010u);
+  EXPECT_EQ(config.read(0x04, 2), 0x46u);
+  config.write(kDevSta, 2, 0x4);
+  EXPECT_EQ(config.read(kDevSta, 2), 0x2u);
+  config.write(kAer + 4, 4, bit(PcieError::kMalformed));
+  EXPECT_EQ(uncorrectable(), bit(PcieError::kCplTimeout));
+  config.write(kAer + 4, 4, 0);
+  EXPECT_EQ(uncorrectable(), bit(PcieError::kCplTimeout));
+}
+
+// The first error keeps pointer and header until its bit is cleared; later ones only set theirs.
+TEST_F(ErrorsTest, FirstErrorKeepsItsHeader) {
+  const Header other{0x40000001, 1, 2, 3};
+  config.report(PcieError::kUnsupported, &kHeader);
+  config.report(PcieError::kMalformed, &other);
+  EXPECT_EQ(pointer(), 20u);
+  EXPECT_EQ(header_log(), kHeader);
+  config.write(kAer + 4, 4, bit(PcieError::kMalformed));
+  config.report(PcieError::kMalformed, &other);
+  EXPECT_EQ(pointer(), 20u);
+  config.write(kAer + 4, 4, bit(PcieError::kUnsupported));
+  config.report(PcieError::kPoisoned, &other);
+  EXPECT_EQ(pointer(), 12u);
+  EXPECT_EQ(header_log(), other);
+  config.write(kAer + 4, 4, ~0u);
+  config.report(PcieError::kCplTimeout);
+  EXPECT_EQ(pointer(), 14u);
+  EXPECT_EQ(header_log(), Header{}) << "no TLP is to blame for a timeout";
+}
+
+// A masked error sets its bit and nothing else of AER; a masked advisory one not even that.
+TEST_F(ErrorsTest, MaskedErrorsLogNothing) {
+  config.write(kAer + 8, 4, bit(PcieError::kMalformed));
+  config.report(PcieError::kMalformed, &kHeader);
+  EXPECT_EQ(uncorrectable(), bit(PcieError::kMalformed));
+  EXPECT_EQ(pointer(), 0u);
+  EXPECT_EQ(header_log(), Header{});
+  config.write(kAer + 0x14, 4, kAnfe);
+  config.report(PcieError::kUnexpectedCpl, &kHeader);
+  EXPECT_EQ(uncorrectable(), bit(PcieError::kMalformed));
+  EXPECT_EQ(correctable(), kAnfe);
+}
+
+// Severity decides whether an error is fatal; a fatal one is never advisory. SERR# tells the system.
+TEST_F(ErrorsTest, SeverityDecides) {
+  config.write(kAer + 0xc, 4, bit(PcieError::kUnexpectedCpl));
+  config.report(PcieError::kUnexpectedCpl, &kHeader);
+  EXPECT_EQ(config.read(kDevSta, 2), 0x4u);
+  EXPECT_EQ(correctable(), 0u);
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x0010u);
+  config.report(PcieError::kMalformed, &kHeader);
+  EXPECT_EQ(config.read(kDevSta, 2), 0x6u);
+  config.write(0x04, 2, 0x0146);
+  config.report(PcieError::kCplTimeout);
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x4010u);
+}
+
+// Poisoned data that comes back to a requester which answers for parity is a master data parity error.
+TEST_F(ErrorsTest, PoisonedCompletionIsAMasterDataParityError) {
+  config.received_poisoned_completion(&kHeader);
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x8110u);
+  config.write(kStatusReg, 2, 0xffff);
+  config.write(0x04, 2, 0x0006);
+  config.received_poisoned_completion(&kHeader);
+  EXPECT_EQ(config.read(kStatusReg, 2), 0x8010u);
+}
+
+// Transactions Pending shows what is asked for at the read, at any width of the access.
+TEST_F(ErrorsTest, TransactionsPendingIsLive) {
+  bool pending = true;
+  config.transactions_pending = [&] { return pending; };
+  EXPECT_EQ(config.read(kDevSta, 2), 0x20u);
+  EXPECT_EQ(config.read(kDevSta, 1), 0x20u);
+  EXPECT_EQ(config.read(kDevSta + 1, 1), 0u);
+  EXPECT_EQ(config.read(0x68, 4) >> 16, 0x20u);
+  pending = false;
+  EXPECT_EQ(config.read(kDevSta, 2), 0u);
+}
+
+// Whoever has errors to report is asked before a register is read.
+TEST_F(ErrorsTest, PendingReportsComeBeforeTheRead) {
+  config.before_read = [&] { config.report(PcieError::kBadTlp); };
+  EXPECT_EQ(correctable(), bit(PcieError::kBadTlp));
+}
+
+// A function-level reset takes everything back but what the standard keeps, tells the model, and reads back as 0.
+TEST_F(ErrorsTest, FunctionLevelReset) {
+  unsigned flrs = 0, changes = 0;
+  config.on_flr = [&] { ++flrs; };
+  config.on_change = [&] { ++changes; };
+  config.write(0x70, 2, 0x00cb);
+  config.write(0x50, 4, 0x80000000);
+  config.write(0x90, 2, 0x3);
+  config.report(PcieError::kMalformed, &kHeader);
+  changes = 0;
+  for (const bool bytewise : {false, true}) {
+    if (bytewise) {
+      config.write(0x69, 1, 0x80);
+    } else {
+      initiate_flr(config);
+    }
+    EXPECT_EQ(flrs, bytewise ? 2u : 1u);
+    EXPECT_EQ(config.read(0x04, 2), 0u);
+    for (unsigned n = 0; n < 3; ++n) EXPECT_EQ(config.bar(n), 0u);
+    EXPECT_EQ(config.read(0x68, 2), 0x2850u) << "MPS stays";
+    EXPECT_EQ(config.read(kDevSta, 2), 0u);
+    EXPECT_EQ(config.read(0x70, 2), 0x00c3u) << "RCB goes";
+    EXPECT_EQ(config.read(0x88, 2), 0u);
+    EXPECT_EQ(config.read(0x90, 2), 0x3u);
+    EXPECT_EQ(config.read(0x50, 4), 0x003f6011u);
+    EXPECT_EQ(uncorrectable(), bit(PcieError::kMalformed)) << "sticky";
+    EXPECT_EQ(header_log(), kHeader);
+    EXPECT_EQ(config.settings().requester_id, 0x0100) << "the bus number is kept";
+    EXPECT_FALSE(config.settings().bus_master);
+  }
+  EXPECT_EQ(changes, 1u) << "the second reset changed nothing";
+  EXPECT_NO_THROW(enumerate(config, 512, 512, 64, 10));
+}
+
+// A function that is not there answers ones and takes nothing; plugged in it has its reset values.
+TEST_F(ErrorsTest, RemovedFunctionIsNotThere) {
+  config.report(PcieError::kMalformed, &kHeader);
+  config.set_present(false);
+  EXPECT_EQ(config.read(0x00, 4), ~0u);
+  EXPECT_EQ(config.read(kDevSta, 2), ~0u);
+  EXPECT_THROW(enumerate(config, 512, 512, 64, 10), SimError);
+  EXPECT_THROW(initiate_flr(config), SimError);
+  config.report(PcieError::kMalformed, &kHeader);
+  config.received_abort(true);
+  EXPECT_FALSE(config.memory_enabled());
+  EXPECT_FALSE(config.settings().bus_master);
+  config.set_present(true);
+  EXPECT_EQ(config.read(0x00, 4), 0x4000f0ceu);
+  EXPECT_EQ(uncorrectable(), 0u);
+  EXPECT_EQ(config.settings().requester_id, 0u);
+}
+
+// Every value of the timeout's field is a time inside its range; reserved ones are as the default.
+TEST(ConfigSpaceTest, CompletionTimeoutsLieInTheirRanges) {
+  struct Range {
+    unsigned code;
+    double lo_us, hi_us;
+  };
+  const Range ranges[] = {{0, 50, 50'000},      {1, 50, 100},          {2, 1'000, 10'000},        {5, 16'000, 55'000},
+                          {6, 65'000, 210'000}, {9, 260'000, 900'000}, {10, 1'000'000, 3'500'000}};
+  ConfigSpace config(kGen5x16);
+  const uint32_t usual = ConfigSpace::cpl_timeout_ns(0);
+  for (unsigned code = 0; code < 16; ++code) {
+    config.write(0x88, 2, code);
+    const double us = config.settings().cpl_timeout / 1e3;
+    const auto* r = std::find_if(std::begin(ranges), std::end(ranges), [&](const Range& x) { return x.code == code; });
+    if (r == std::end(ranges)) {
+      EXPECT_EQ(config.settings().cpl_timeout, usual) << code;
+    } else {
+      EXPECT_GE(us, r->lo_us) << code;
+      EXPECT_LE(us, r->hi_us) << code;
+    }
+    config.write(0x88, 2, code | 1 << 4);
+    EXPECT_EQ(config.settings().cpl_timeout, 0u);
+  }
+}
+
+// The enumerator takes the shortest timeout that is long enough, and the longest there is for anything above.
+TEST(ConfigSpaceTest, EnumeratorChoosesTheTimeout) {
+  const std::pair<uint64_t, uint32_t> rows[] = {{0, 0},
+                                                {1, 75'000},
+                                                {75'000, 75'000},
+                                                {75'001, 1'000'000},
+                                                {1'000'000, 1'000'000},
+                                                {1'000'001, 5'000'000},
+                                                {5'000'001, 30'000'000},
+                                                {600'000'000, 2'000'000'000},
+                                                {~uint64_t{0}, 2'000'000'000}};
+  for (const auto& [wanted, set] : rows) {
+    ConfigSpace config(kGen5x16);
+    enumerate(config, 512, 512, 64, 10, wanted);
+    EXPECT_EQ(config.settings().cpl_timeout, set) << wanted;
+    EXPECT_TRUE(config.settings().ro_en);
+    EXPECT_TRUE(config.settings().ido_en);
+  }
+}
+
+// Room for completions is a property of the device.
+TEST(ConfigSpaceTest, CompletionRoomIsGiven) {
+  ConfigSpace config({5, 16, 2, 200, 4000});
+  EXPECT_EQ(config.settings().cplh, 200u);
+  EXPECT_EQ(config.settings().cpld, 4000u);
+}
+
+// pciutils' lspci is the outside judge of the space: it finds every capability, and the settings as they were made.
+TEST(ConfigSpaceTest, LspciReadsTheSpace) {
+  if (std::system("lspci --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "lspci (Debian: pciutils) is not installed";
+  ConfigSpace config(kGen5x16);
+  enumerate(config, 512, 4096, 128, 10, 5'000'000);
+  config.report(PcieError::kUnexpectedCpl, &kHeader);
+  config.report(PcieError::kCplTimeout);
+  config.report(PcieError::kBadTlp);
+  config.received_abort(false);
+  const std::string path = fmt::format("{}rnic_lspci_{}", ::testing::TempDir(), getpid());
+  {
+    std::ofstream out(path);
+    out << "01:00.0 Ethernet controller\n";
+    for (unsigned at = 0; at < 4096; ++at) {
+      out << (at % 16 == 0 ? fmt::format("{:02x}:", at) : "") << fmt::format(" {:02x}", config.read(at, 1))
+          << (at % 16 == 15 ? "\n" : "");
+    }
+  }
+  std::string text;
+  FILE* pipe = popen(("lspci -vvv -F " + path + " 2>&1").c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  char buffer[4096];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, n);
+  EXPECT_EQ(pclose(pipe), 0) << text;
+  std::remove(path.c_str());
+  for (const char* line : {"Ethernet controller",
+                           "f0ce:4000",
+                           "Mem+ BusMaster+",
+                           "ParErr+",
+                           "<MAbort+",
+                           "Memory at 200000000000 (64-bit, non-prefetchable)",
+                           "Memory at 200010000000 (64-bit, prefetchable)",
+                           "Capabilities: [40] Power Management version 3",
+                           "Capabilities: [50] MSI-X: Enable- Count=64 Masked-",
+                           "Vector table: BAR=4 offset=00020000",
+                           "PBA: BAR=4 offset=00030000",
+                           "Capabilities: [60] Express (v2) Endpoint",
+                           "MaxPayload 512 bytes",
+                           "FLReset+",
+                           "MaxPayload 512 bytes, MaxReadReq 4096 bytes",
+                           "RlxdOrd+ ExtTag+",
+                           "CorrErr+ NonFatalErr+ FatalErr-",
+                           "Speed 32GT/s, Width x16",
+                           "RCB 128 bytes",
+                           "Completion Timeout: Range ABC, TimeoutDis+",
+                           "10BitTagComp+ 10BitTagReq+",
+                           "Completion Timeout: 1ms to 10ms, TimeoutDis-",
+                           "Capabilities: [100 v2] Advanced Error Reporting",
+                           "UESta:\tDLP- SDES- TLP- FCP- CmpltTO+ CmpltAbrt- UnxCmplt+ RxOF- MalfTLP-",
+                           "UESvrt:\tDLP+ SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP+",
+                           "CESta:\tRxErr- BadTLP+ BadDLLP- Rollover- Timeout- AdvNonFatalErr+",
+                           "AERCap:\tFirst Error Pointer: 10, ECRCGenCap- ECRCGenEn- ECRCChkCap- ECRCChkEn-",
+                           "HeaderLog: 4a000001 01000004 02000700 00000000"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
+  }
+  for (const char* bad : {"<chain", "unknown", "Unknown", "!!!", "broken", "invalid", "??"}) {
+    EXPECT_EQ(text.find(bad), std::string::npos) << bad << "\nin\n" << text;
+  }
 }
 
 // There is no fourth BAR.

@@ -116,7 +116,7 @@ TEST(SerializerTest, LinkRates) {
     EXPECT_EQ(rnic::pcie::link_serializer(r.gen, r.lanes).send(0, 1'000'000).end_ps, r.ps_per_megabyte)
         << "gen " << r.gen << " x" << r.lanes;
   }
-  EXPECT_THROW(rnic::pcie::link_serializer(6, 16), rnic::SimError);
+  EXPECT_THROW(rnic::pcie::link_serializer(7, 16), rnic::SimError);
 }
 
 }  // namespace

@@ -23,8 +23,10 @@ std::string complete(const std::map<std::string, std::string>& edit = {}) {
     if (e != edit.end()) {
       out += e->second + "\n";
     } else {
+      const std::string value =
+          k.unit == "text" ? "\"" + seed.text(k.name) + "\"" : fmt::to_string(seed.number(k.name));
       out += fmt::format("\"{}\" = {{ value = {}, unit = \"{}\", kind = \"assumed\", source = \"s\" }}\n", k.name,
-                         seed.number(k.name), k.unit);
+                         value, k.unit);
     }
   }
   return out;
@@ -209,7 +211,7 @@ TEST(ProfileTest, WrongValues) {
   EXPECT_EQ(one("gpu.read_latency", "inf", "ns"), "inf is not a number; allowed: 0 to 1000000 ns");
   EXPECT_EQ(one("gpu.read_latency", "0.0001", "ns"),
             "0.0001 is finer than 1 ps, the resolution of simulated time; allowed: 0 to 1000000 ns");
-  EXPECT_EQ(one("pcie.lanes", "3", "1"), "3 is not allowed; allowed: 1, 2, 4, 8, 16");
+  EXPECT_EQ(one("pcie.lanes", "3", "1"), "3 is not allowed; allowed: 1, 2, 4, 8, 12, 16");
   EXPECT_EQ(one("mac.rate", "300", "Gb/s"), "300 is not allowed; allowed: 100, 200, 400, 800 Gb/s");
   EXPECT_EQ(one("pcie.pd_credits", "1.5", "1"), "1.5 is not a whole number; allowed: 0 to 2047");
   EXPECT_EQ(one("mac.tx_buffer", "4096", "B"), "4096 is out of range; allowed: 9280 to 16777216 B");
@@ -366,6 +368,25 @@ TEST(ProfileTest, RoundTrip) {
     }
     EXPECT_EQ(q.to_toml(), p.to_toml());
   }
+}
+
+// A key whose value is one of some texts: from a file, from the command line, and what is wrong with others.
+TEST(ProfileTest, TextKeys) {
+  Profile p = Profile::load("seed-400g");
+  EXPECT_EQ(p.text("pcie.topology"), "direct");
+  p.set("pcie.topology=PXB");
+  EXPECT_EQ(p.text("pcie.topology"), "PXB");
+  EXPECT_EQ(Profile::parse(p.to_toml(), "again.toml").text("pcie.topology"), "PXB");
+  EXPECT_THROW(p.number("pcie.topology"), SimError);
+  EXPECT_EQ(error_of([&] { p.set("pcie.topology=pix"); }),
+            "--set: key 'pcie.topology': 'pix' is not allowed; allowed: direct, PIX, PXB, PHB, SYS");
+  const auto one = [](const std::string& fields) {
+    return key_error("pcie.topology",
+                     "\"pcie.topology\" = { unit = \"text\", kind = \"assumed\", source = \"s\", " + fields + " }");
+  };
+  EXPECT_EQ(one("value = \"NODE\""), "'NODE' is not allowed; allowed: direct, PIX, PXB, PHB, SYS");
+  EXPECT_EQ(one("value = 3"), "field 'value' must be a text, not a number");
+  EXPECT_EQ(one("value = \"PIX\", lo = 1, hi = 2"), "a text has no range: 'lo' and 'hi' are for numbers");
 }
 
 }  // namespace

@@ -87,11 +87,13 @@ TEST(TlpTest, TenBitTags) {
   }
 }
 
-// One line for logs names kind, length, tag, byte enables, address or status.
+// One line for logs names kind, length, tag, byte enables, address or status, and what is seldom not 0.
 TEST(TlpTest, DescribesItself) {
-  const Tlp t = make_mem_read(0x1'2345'6781, 5, 0x0100, 3);
+  Tlp t = make_mem_read(0x1'2345'6781, 5, 0x0100, 3);
   EXPECT_EQ(t.describe(), "MRd64 len 2 tag 3 from 0100 be e/3 addr 0x123456780");
-  EXPECT_EQ(make_completion(t, 0, 1, 5, 0, {}).describe(), "Cpl len 0 tag 3 to 0100 UR bc 5 la 0x00");
+  EXPECT_EQ(make_completion(t, 0, 1, 5, 0, {}).describe(), "Cpl len 0 tag 3 from 0000 to 0100 UR bc 5 la 0x00");
+  t.hdr[0] |= 5u << 20 | 1u << 18 | 1u << 13 | 1u << 12 | 1u << 14;
+  EXPECT_EQ(t.describe(), "MRd64 len 2 tag 3 from 0100 be e/3 addr 0x123456780 tc 5 ido ro ns ep");
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ change(tx/tx_packetizer.sv tx_packetizer.sv
   "input  logic desc_valid_i" "input logic desc_vld_i" "  output logic idle_o" "  output logic idle_o,\n  output logic debug_o,\n  input logic scan_i")
 change(host/cqe_writer.sv cqe_writer.sv "rnic_pkg::cqe_req_t req_i" "rnic_pkg::rd_req_t req_i")
 change(pcie/pcie_tlp_gen.sv pcie_tlp_gen.sv "input  rnic_pkg::pcie_fc_t fc_i" "input logic fc_i [30]")
-file(WRITE ${mine}/types.sv "package mine_pkg;\n  typedef struct packed {\n    logic [12:0] len;\n    logic [63:0] addr;\n    rnic_pkg::op_t op;\n  } wr_req_t;\nendpackage\n")
+file(WRITE ${mine}/types.sv "package mine_pkg;\n  typedef struct packed {\n    logic [12:0] len;\n    logic [63:0] addr;\n    logic [2:0] attr;\n    rnic_pkg::op_t op;\n  } wr_req_t;\nendpackage\n")
 change(pcie/dma_write.sv dma_write.sv "rnic_pkg::wr_req_t wr_i" "mine_pkg::wr_req_t wr_i" "output logic idle_o" "inout wire idle_o")
 change(common/fifo.sv fifo.sv "parameter int unsigned Depth = 16" "localparam int unsigned Depth = 16")
 change(host/ctx_cache.sv ctx_cache.sv "parameter int unsigned Entries = 256," "" "parameter logic .27:0. Base = '0" "parameter real Base = 0.0"
@@ -115,7 +115,7 @@ refused_list("ports of eight blocks"
   "mine/tx_packetizer.sv:N: module tx_packetizer: port 'desc_valid_i' is missing" "Is 'desc_vld_i' meant to be it?"
   "mine/tx_packetizer.sv:N: module tx_packetizer: port 'debug_o' (output) is not among ours: nothing would read it"
   "mine/tx_packetizer.sv:N: module tx_packetizer: port 'scan_i' (input) is not among ours: nothing would drive it"
-  "module cqe_writer: port 'req_i' has the wrong width: 129 bits, rnic_pkg::rd_req_t"
+  "module cqe_writer: port 'req_i' has the wrong width: 132 bits, rnic_pkg::rd_req_t"
   "module pcie_tlp_gen: port 'fc_i' has the wrong type: unpacked array of logic"
   "module dma_write: port 'wr_i' has the wrong type: mine_pkg::wr_req_t, where len (13 bits) stands where ours has addr (64 bits)"
   "module dma_write: port 'idle_o' has the wrong direction: inout"

@@ -51,6 +51,10 @@ class CqeBench : public Bench<Vcqe_writer> {
     c.base = base;
     c.log_size = static_cast<uint8_t>(log_size);
     c.ci = ci;
+    c.irq_en = cqn & 1;
+    c.irq_vector = static_cast<uint8_t>(cqn % 64);
+    c.irq_count = static_cast<uint16_t>(cqn * 77);
+    c.irq_period = static_cast<uint16_t>(cqn * 99);
     cqcs[cqn] = c;
   }
 
@@ -100,6 +104,21 @@ class CqeBench : public Bench<Vcqe_writer> {
       addrs_.pop_front();
       cqes_.pop_front();
     }
+    if (top->note_valid_o) {
+      ++notes;
+      // At the edge that takes the later of write and data: nothing of this entry is left, nothing of the next one
+      // gone.
+      EXPECT_TRUE(addrs_.empty() && cqes_.empty());
+      const auto n = rtl::sample<rtl::cq_note_t>(top->note_o);
+      const auto c = cqcs[n.cqn];
+      EXPECT_EQ(writes.back().addr,
+                c.base + 64 * (n.index & ((uint64_t{1} << std::min<unsigned>(c.log_size, 24)) - 1)));
+      EXPECT_EQ(n.solicited, writes.back().cqe.is_error());
+      EXPECT_EQ(n.irq_en, c.irq_en);
+      EXPECT_EQ(n.irq_vector, c.irq_vector);
+      EXPECT_EQ(n.count, c.irq_count);
+      EXPECT_EQ(n.period, c.irq_period);
+    }
     if (top->evt_valid_o && top->evt_ready_i) events.push_back(rtl::sample<rtl::event_t>(top->evt_o));
     ok += top->stat_cqe_ok_o;
     err += top->stat_cqe_err_o;
@@ -125,13 +144,14 @@ class CqeBench : public Bench<Vcqe_writer> {
     EXPECT_TRUE(top->idle_o);
     EXPECT_TRUE(addrs_.empty());
     EXPECT_TRUE(cqes_.empty());
+    EXPECT_EQ(notes, ok + err) << "entries written and notes for cq_arm";
   }
 
   std::deque<rtl::cqe_req_t> requests;
   std::map<uint32_t, rtl::cqc_t> cqcs;
   std::vector<Write> writes;
   std::vector<rtl::event_t> events;
-  unsigned ok = 0, err = 0, overrun = 0;
+  unsigned ok = 0, err = 0, overrun = 0, notes = 0;
   int64_t first_req_cycle = -1, first_wr_cycle = -1;
 
  private:

@@ -72,6 +72,7 @@ struct Answer {
 class DmaBench : public Bench<Vdma_master> {
  public:
   explicit DmaBench(uint64_t seed = test_seed()) : Bench(seed) {
+    top->link_rst_ni = 1;
     cfg.bus_master = true;
     set_tag_bits(10);
     cfg.mrrs = 2;
@@ -111,11 +112,14 @@ class DmaBench : public Bench<Vdma_master> {
     r.op.wqe = static_cast<uint16_t>(total_reads_[c]);
     r.op.qpn = c == kWqe ? 6 : 5;
     r.more = rng() & 1;
+    r.attr = rng() & 7;
     reads_[c].push_back(r);
     want_pay_[c].push_back({r, status});
-    if (status != pkg::DmaNoMaster) {
+    if (len == 0) {
+      want_treq_[c].push_back({{addr & ~uint64_t{3}, 0}, total_reads_[c], r.op, r.attr});
+    } else if (status != pkg::DmaNoMaster) {
       for (const auto& p : golden::split_request(addr, len, 128u << cfg.mrrs))
-        want_treq_[c].push_back({p, total_reads_[c], r.op});
+        want_treq_[c].push_back({p, total_reads_[c], r.op, r.attr});
     }
     ++total_reads_[c];
   }
@@ -143,6 +147,7 @@ class DmaBench : public Bench<Vdma_master> {
   // ---- One cycle ----------------------------------------------------------------------------------------------------
   void step() {
     rtl::drive(top->cfg_i, cfg);
+    top->now_i = now();
     for (Client c : {kPayload, kWqe}) {
       if (!rd_valid_[c]) rd_valid_[c] = !reads_[c].empty() && chance(rd_pct);
     }
@@ -184,8 +189,35 @@ class DmaBench : public Bench<Vdma_master> {
                             << want_done_.size() << " writes open, seed " << test_seed();
     for (int i = 0; i < 5; ++i) step();
     EXPECT_TRUE(top->idle_o);
-    EXPECT_TRUE(tags_used.empty());
+    EXPECT_EQ(tags_used.size(), lost.size());
     EXPECT_EQ(probe_rd, total_reads_[kPayload]);
+    EXPECT_EQ(room_headers, 0u);
+    EXPECT_EQ(room_data, 0u);
+  }
+
+  /// ns; it wraps in the middle of a test.
+  uint64_t now() const { return 0xFFFFF000u + cycle * 2; }
+
+  /// Function-level reset for n cycles: what was asked for is forgotten, what was sent is still answered.
+  void function_reset(unsigned n) {
+    for (Client c : {kPayload, kWqe}) {
+      reads_[c].clear(), want_pay_[c].clear(), want_treq_[c].clear();
+      rd_valid_[c] = false;
+      pay_at_[c] = 0;
+    }
+    writes_.clear(), want_twr_.clear(), want_done_.clear(), sent_due_.clear(), sent_last_.clear(), done_ops_.clear();
+    wr_valid_ = wd_valid_ = wr_taken_ = wd_taken_ = twr_mid_ = false;
+    wbeat_ = twr_at_ = 0;
+    total_reads_[kPayload] = total_reads_[kWqe] = probe_rd = 0;
+    top->rst_ni = 0;
+    for (unsigned i = 0; i < n; ++i) step();
+    top->rst_ni = 1;
+  }
+
+  /// Steps until the block is idle, which orphans prevent.
+  void lost_are_free_after(unsigned cycles) {
+    for (unsigned i = 0; i < cycles && !(top->idle_o && finished()); ++i) step();
+    EXPECT_TRUE(top->idle_o);
   }
 
   bool finished() const {
@@ -200,7 +232,10 @@ class DmaBench : public Bench<Vdma_master> {
   std::set<uint16_t> tags_used;  ///< With an answer outstanding.
   size_t max_tags = 0, max_wqe_tags = 0;
   uint16_t max_tag = 0;
-  unsigned unexpected = 0, errors = 0, malformed = 0, probe_rd = 0, probe_done = 0, bytes_checked = 0;
+  std::map<uint16_t, uint64_t> lost;         ///< Tags that nobody answers, and when they left, in ns.
+  unsigned room_headers = 0, room_data = 0;  ///< Held for completions.
+  unsigned unexpected = 0, errors = 0, poisoned = 0, timeouts = 0, malformed = 0, probe_rd = 0, probe_done = 0,
+           bytes_checked = 0;
   uint64_t last_cpl_cycle = 0, probe_cycle = 0, first_pay_cycle = 0, first_treq_cycle = 0, first_twr_cycle = 0;
   std::vector<uint64_t> pay_cycles, wqe_pay_cycles, treq_cycles;
   std::vector<Client> treq_order;
@@ -219,6 +254,7 @@ class DmaBench : public Bench<Vdma_master> {
     golden::Piece piece;
     unsigned index;
     rtl::op_t op;
+    uint8_t attr;
   };
   struct WantTwr {
     golden::Piece piece;
@@ -229,6 +265,7 @@ class DmaBench : public Bench<Vdma_master> {
 
   void drive_completion() {
     top->cpl_valid_i = 0;
+    top->cpl_mid_i = cpl_mid_;
     if (current_.empty()) {
       std::vector<uint16_t> due;
       uint64_t oldest = ~0ull;
@@ -252,6 +289,7 @@ class DmaBench : public Bench<Vdma_master> {
     if (current_.empty() || !chance(cpl_pct)) return;
     top->cpl_valid_i = 1;
     rtl::drive(top->cpl_i, current_.front());
+    cpl_mid_ = !current_.front().eop;
     current_.pop_front();
     last_cpl_cycle = cycle;
     if (current_.empty() && current_tag_ != 0xFFFF && answers_[current_tag_].empty()) {
@@ -262,8 +300,12 @@ class DmaBench : public Bench<Vdma_master> {
 
   void observe() {
     unexpected += top->stat_unexpected_o;
-    errors += top->stat_cpl_error_o;
+    errors += top->stat_ur_o + top->stat_ca_o + top->stat_poisoned_o;
+    poisoned += top->stat_poisoned_o;
+    timeouts += top->stat_timeout_o;
     malformed += top->stat_malformed_o;
+    room_headers -= top->back_h_o;
+    room_data -= top->back_d_o;
     if (top->probe_rd_o) {
       const auto op = rtl::sample<rtl::op_t>(top->probe_rd_op_o);
       EXPECT_EQ(op.wqe, probe_rd & 0xFFFF);
@@ -305,6 +347,13 @@ class DmaBench : public Bench<Vdma_master> {
     ASSERT_EQ(t.len, w.piece.len);
     ASSERT_FALSE(t.write);
     ASSERT_EQ(t.op.wqe, w.op.wqe);
+    ASSERT_EQ(t.attr, w.attr);
+    if (auto l = lost.find(t.tag); l != lost.end()) {
+      // Not before its read was given up, and as long again.
+      ASSERT_GE(now() - l->second, 2ull * cfg.cpl_timeout) << "tag " << t.tag;
+      lost.erase(l);
+      tags_used.erase(t.tag);
+    }
     ASSERT_TRUE(tags_used.insert(t.tag).second) << "tag " << t.tag << " still in use";
     const auto first_wqe = tags_used.lower_bound(static_cast<uint16_t>(first_wqe_tag(tag_bits)));
     const auto of_wqes = static_cast<size_t>(std::distance(first_wqe, tags_used.end()));
@@ -319,9 +368,18 @@ class DmaBench : public Bench<Vdma_master> {
       max_tag = std::max(max_tag, t.tag);
     }
     const Tlp req = golden::make_read(t.addr, t.len, cfg.requester_id, t.tag);
+    golden::Completer worst = completer;  // cuts at every RCB
+    worst.rcb = cfg.rcb ? 128 : 64;
+    worst.cut = [] { return true; };
+    for (const Tlp& c : worst.complete(req)) room_headers += 1, room_data += c.data_credits();
     uint64_t due = cycle + latency;
+    auto all = make_answers(req, w.index);
+    if (all.empty()) {
+      lost[t.tag] = now();
+      return;
+    }
     auto& q = answers_[t.tag];
-    for (auto& beats : make_answers(req, w.index)) {
+    for (auto& beats : all) {
       if (jitter) due += rng() % jitter;
       q.push_back({due, std::move(beats)});
     }
@@ -424,7 +482,8 @@ class DmaBench : public Bench<Vdma_master> {
   std::deque<bool> sent_last_;
   std::set<uint16_t> done_ops_;
   uint16_t current_tag_ = 0xFFFF;
-  bool rd_valid_[2] = {}, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false, twr_mid_ = false;
+  bool cpl_mid_ = false, rd_valid_[2] = {}, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false,
+       twr_mid_ = false;
   size_t wbeat_ = 0, twr_at_ = 0;
   unsigned pay_at_[2] = {};
 };
@@ -564,13 +623,18 @@ TEST(DmaMasterTest, FailedReadsReportOnce) {
       b.make_answers = [&](const Tlp& t, unsigned index) {
         auto v = b.good(t);
         if (index % 3 != 1 || (t.addr & 0x100)) return v;
+        if (status == pkg::DmaPoisoned) {  // the rest comes all the same
+          for (auto& beat : v[b.rng() % v.size()]) beat.status = pkg::DmaPoisoned;
+          ++failed;
+          return v;
+        }
         // Every second request of such a read fails at once, or after its first completion.
         if (v.size() > 1 && b.chance(50))
           v.resize(1 + b.rng() % (v.size() - 1));
         else
           v.clear();
         Tlp f = b.completer.fail(t, golden::kCplUr);
-        if (status == pkg::DmaPoisoned || status == pkg::DmaMalformed) {
+        if (status == pkg::DmaMalformed) {
           f.length_dw = 1 + static_cast<unsigned>(b.rng() % 40);
           f.payload.assign(f.length_dw * 4, 0xEE);
         }
@@ -588,6 +652,336 @@ TEST(DmaMasterTest, FailedReadsReportOnce) {
       EXPECT_EQ(b.errors, status == pkg::DmaMalformed ? 0u : failed);
       EXPECT_EQ(b.probe_done, 60u);
       EXPECT_EQ(b.unexpected, 0u);
+    }
+  }
+}
+
+// A flush returns one beat without bytes, in its place, and asks for none; also when it fails.
+TEST(DmaMasterTest, FlushReadsReturnInTheirPlace) {
+  for (bool fails : {false, true}) {
+    DmaBench b;
+    b.reorder = true;
+    b.jitter = 60;
+    b.make_answers = [&](const Tlp& t, unsigned index) {
+      if (!fails || index % 3 != 1) return b.good(t);
+      return std::vector<std::vector<rtl::cpl_t>>{cpl_beats(b.completer.fail(t, golden::kCplCa), pkg::DmaCa)};
+    };
+    for (unsigned i = 0; i < 90; ++i) {
+      const uint64_t addr = 0x7000 + b.rng() % 0x2000;
+      b.add_read(addr, i % 3 == 1 ? 0 : random_len(b.rng), fails && i % 3 == 1 ? pkg::DmaCa : pkg::DmaOk);
+    }
+    b.run();
+    if (HasFailure()) return;
+    EXPECT_EQ(b.unexpected + b.malformed, 0u);
+    EXPECT_EQ(b.errors, fails ? 30u : 0u);
+  }
+}
+
+// A read that nobody answers fails after the timeout, its neighbours are whole, and its tag rests as long again. Four
+// in a row, and then a good one.
+TEST(DmaMasterTest, UnansweredReadsTimeOut) {
+  for (Client c : {kPayload, kWqe}) {
+    for (unsigned pace : {100u, 30u}) {
+      DmaBench b;
+      b.cfg.cpl_timeout = 3000;
+      b.cpl_pct = pace;
+      b.completer.cut = [&b] { return b.chance(30); };
+      b.make_answers = [&](const Tlp& t, unsigned index) {
+        return index < 4 ? std::vector<std::vector<rtl::cpl_t>>{} : b.good(t);
+      };
+      for (unsigned i = 0; i < 4; ++i) b.add_read(0x1000 * i, 512, pkg::DmaTimeout, c);
+      for (unsigned i = 0; i < 40; ++i) b.add_read(0x10000 + 0x1000 * i, 512, pkg::DmaOk, c);
+      const uint64_t start = b.now();
+      while (b.timeouts == 0 && b.cycle < 10000) b.step();
+      EXPECT_GE(b.now() - start, 3000u);
+      EXPECT_LE(b.now() - start, 3000u + 2 * (kNumTags + 100));
+      b.lost_are_free_after(20000);
+      b.run();
+      if (HasFailure()) return;
+      EXPECT_EQ(b.timeouts, 4u);
+      EXPECT_EQ(b.unexpected + b.errors + b.malformed, 0u);
+    }
+  }
+}
+
+// Reads that are too old together are given up one behind the other, none a round of all tags later.
+TEST(DmaMasterTest, TooOldReadsGoInOneRound) {
+  DmaBench b;
+  b.cfg.cpl_timeout = 20000;
+  b.make_answers = [&](const Tlp&, unsigned) { return std::vector<std::vector<rtl::cpl_t>>{}; };
+  const unsigned n = std::min(kNumTags, 8u);
+  for (unsigned i = 0; i < n; ++i) b.add_read(0x1000 * i, 64, pkg::DmaTimeout);
+  for (unsigned i = 0; i < 300; ++i) b.step();
+  b.cfg.cpl_timeout = 200;
+  for (unsigned i = 0; i < 2000 && b.timeouts == 0; ++i) b.step();
+  for (unsigned i = 0; i < 4 * n; ++i) b.step();
+  EXPECT_EQ(b.timeouts, n);
+  b.lost_are_free_after(5000);
+}
+
+// What comes for a read already given up is counted and dropped, and never lands in a new one; the tag is free when it
+// was all. The same of a completion that carries too much, where the tag rests.
+TEST(DmaMasterTest, LateCompletionsAreDropped) {
+  for (const std::string what : {"late", "surplus"}) {
+    DmaBench b;
+    b.cfg.cpl_timeout = 2000;
+    b.cfg.mrrs = 1;
+    b.latency = what == "late" ? 1850 : 30;  // cycles of 2 ns: given up, and not yet free
+    unsigned late = 0;
+    const unsigned few = std::min(kNumTags, 16u);
+    b.make_answers = [&](const Tlp& t, unsigned index) {
+      auto v = b.good(t);
+      if (index + 1 >= few) b.latency = 20;
+      if (index >= few) return v;
+      if (what == "late") {
+        late += static_cast<unsigned>(v.size());
+      } else {
+        Tlp c = b.completer.complete(t)[0];
+        c.length_dw += 8;
+        c.payload.resize(c.length_dw * 4, 0xEE);
+        v.insert(v.begin(), cpl_beats(c, pkg::DmaOk));
+        late += static_cast<unsigned>(v.size()) - 1;
+      }
+      return v;
+    };
+    for (unsigned i = 0; i < few; ++i) {
+      b.add_read(0x3000 + 256 * i, 256, what == "late" ? pkg::DmaTimeout : pkg::DmaMalformed);
+    }
+    for (unsigned i = 0; i < 300; ++i) b.add_read(0x20000 + 256 * i, 200);
+    b.run();
+    if (HasFailure()) return;
+    EXPECT_EQ(b.unexpected, late);
+    EXPECT_EQ(b.timeouts, what == "late" ? few : 0u);
+    EXPECT_EQ(b.malformed, what == "late" ? 0u : few);
+  }
+}
+
+// Reset in the middle of reads and writes: a new life starts at once with the tags that are left, the answers to the
+// old one are dropped and counted, its tags come back, and so does the room.
+TEST(DmaMasterTest, FunctionResetLeavesNothingBehind) {
+  for (unsigned bits : kTagBits) {
+    for (unsigned at : {3u, 20u, 41u, 60u, 150u, 400u}) {
+      for (unsigned n : {1u, 2u, 30u}) {
+        DmaBench b;
+        b.set_tag_bits(bits);
+        b.cfg.cpl_timeout = 100000;
+        b.cfg.mrrs = 0;
+        b.cpl_pct = at % 2 ? 100 : 50;
+        b.jitter = 100;
+        b.reorder = true;
+        b.completer.cut = [&b] { return b.chance(30); };
+        for (int life = 0; life < 3; ++life) {
+          for (int i = 0; i < 20; ++i) {
+            b.add_read(b.rng() >> 12, random_len(b.rng));
+            b.add_read(b.rng() >> 12 & ~uint64_t{63}, 256, pkg::DmaOk, kWqe);
+            b.add_write(b.rng() >> 12, random_len(b.rng));
+          }
+          if (life == 2) break;
+          for (unsigned i = 0; i < at; ++i) b.step();
+          b.function_reset(n);
+        }
+        b.run();
+        if (HasFailure()) return;
+        if (at >= 20 && at < 100) {
+          EXPECT_GT(b.unexpected, 0u);
+        }
+        EXPECT_EQ(b.errors + b.malformed + b.timeouts, 0u);
+      }
+    }
+  }
+}
+
+// A reset takes away the tag bits as well, and the driver gives others: what was asked for with the old ones still
+// finds its tag, nothing is asked for with new ones that could be mistaken for it, and all tags and all room come back.
+TEST(DmaMasterTest, FunctionResetChangesTagBits) {
+  for (unsigned i = 0; i < 240; ++i) {
+    DmaBench b(test_seed() + i);
+    unsigned bits = kTagBits[i % 3];
+    b.set_tag_bits(bits);
+    b.cfg.cpl_timeout = 100000;
+    b.cfg.mrrs = i / 3 % 3;
+    b.cpl_pct = i % 2 ? 100 : 50;
+    b.treq_pct = i % 5 ? 100 : 60;
+    b.jitter = 100;
+    b.reorder = true;
+    b.completer.cut = [&b] { return b.chance(30); };
+    for (int life = 0; life < 4; ++life) {
+      for (int n = 0; n < 20; ++n) {
+        b.add_read(b.rng() >> 12, random_len(b.rng));
+        b.add_read(b.rng() >> 12 & ~uint64_t{63}, 256, pkg::DmaOk, kWqe);
+      }
+      if (life == 3) break;
+      for (auto n = 1 + b.rng() % 120; n > 0; --n) b.step();
+      b.set_tag_bits(5);
+      b.function_reset(static_cast<unsigned>(1 + b.rng() % 12));
+      for (auto n = b.rng() % 3 * (b.rng() % 60); n > 0; --n) b.step();
+      bits = kTagBits[b.rng() % 3];
+      b.set_tag_bits(bits);
+    }
+    b.run();
+    if (HasFailure()) {
+      ADD_FAILURE() << "case " << i;
+      return;
+    }
+    EXPECT_EQ(b.errors + b.malformed + b.timeouts, 0u);
+  }
+}
+
+// Also without a reset: a request that is offered leaves with its tag, the next one with one of the new bits.
+TEST(DmaMasterTest, OfferedReadKeepsItsTag) {
+  for (Client c : {kPayload, kWqe}) {
+    DmaBench b;
+    b.treq_pct = 0;
+    b.add_read(0x1000, 64, pkg::DmaOk, c);
+    for (int i = 0; i < 5; ++i) b.step();
+    b.cfg.tag10 = false;
+    b.cfg.ext_tag = true;
+    for (int i = 0; i < 5; ++i) b.step();
+    EXPECT_EQ(rtl::sample<rtl::tlp_req_t>(b.top->treq_rd_o).tag, c == kWqe ? first_wqe_tag(10) : first_tag(10));
+    b.treq_pct = 100;
+    b.run();
+    b.set_tag_bits(8);
+    for (int i = 0; i < 40; ++i) b.add_read(0x1000 * i, 64, pkg::DmaOk, c);
+    b.run();
+    EXPECT_EQ(b.unexpected, 0u);
+  }
+}
+
+// Tags of an old life that nobody answers are free after the timeout.
+TEST(DmaMasterTest, OrphansTimeOut) {
+  DmaBench b;
+  b.cfg.cpl_timeout = 2000;
+  b.make_answers = [&](const Tlp&, unsigned) { return std::vector<std::vector<rtl::cpl_t>>{}; };
+  for (unsigned i = 0; i < 500; ++i) b.add_read(0x1000 * i, 512);
+  for (unsigned i = 0; i < 700; ++i) b.step();
+  b.function_reset(1);
+  b.lost_are_free_after(4000);
+  b.lost.clear(), b.tags_used.clear();
+  EXPECT_TRUE(b.top->idle_o);
+  b.make_answers = [&](const Tlp& t, unsigned) { return b.good(t); };
+  for (unsigned i = 0; i < 500; ++i) b.add_read(0x1000 * i, 512);
+  b.run();
+  EXPECT_EQ(b.timeouts + b.unexpected, 0u);
+}
+
+// Every kind of bad answer at the first, a middle and the last completion of the first, a middle and the last request
+// of a read. Four such reads in a row fail each in its way, or, where only the header lies, do not; good ones follow,
+// and in the end every tag can be had again.
+TEST(DmaMasterTest, EveryErrorAtEveryPlace) {
+  struct Kind {
+    std::string name;
+    uint64_t status;
+  };
+  const std::vector<Kind> kinds = {{"UR", pkg::DmaUr},
+                                   {"CA", pkg::DmaCa},
+                                   {"poisoned", pkg::DmaPoisoned},
+                                   {"timeout", pkg::DmaTimeout},
+                                   {"malformed", pkg::DmaMalformed},
+                                   {"too long", pkg::DmaMalformed},
+                                   {"byte count", pkg::DmaOk},
+                                   {"byte of the address", pkg::DmaOk},
+                                   {"DW of the address", pkg::DmaMalformed}};
+  const auto spoil = [](DmaBench& b, const Tlp& t, const std::string& kind, unsigned place) {
+    auto tlps = b.completer.complete(t);
+    const size_t at = place == 0 ? 0 : place == 1 ? tlps.size() / 2 : tlps.size() - 1;
+    std::vector<std::vector<rtl::cpl_t>> v;
+    for (size_t i = 0; i < tlps.size(); ++i) {
+      uint64_t status = pkg::DmaOk;
+      if (i == at) {
+        if (kind == "UR" || kind == "CA") {
+          v.push_back(cpl_beats(b.completer.fail(t, golden::kCplUr), kind == "UR" ? pkg::DmaUr : pkg::DmaCa));
+          return v;
+        }
+        if (kind == "timeout") return v;
+        if (kind == "poisoned") status = pkg::DmaPoisoned;
+        if (kind == "malformed") status = pkg::DmaMalformed;
+        if (kind == "byte count") tlps[i].byte_count ^= 1u << b.rng() % 12;
+        if (kind == "byte of the address") tlps[i].lower_addr ^= static_cast<uint8_t>(1u << b.rng() % 2);
+        if (kind == "DW of the address") tlps[i].lower_addr ^= static_cast<uint8_t>(4u << b.rng() % 5);
+        if (kind == "too long") {
+          tlps[i].length_dw += 8;
+          tlps[i].payload.resize(tlps[i].length_dw * 4, 0xEE);
+        }
+      }
+      v.push_back(cpl_beats(tlps[i], status));
+    }
+    return v;
+  };
+  for (const Kind& kind : kinds) {
+    for (Client c : {kPayload, kWqe}) {
+      for (unsigned place = 0; place < 9; ++place) {
+        SCOPED_TRACE(kind.name + (c == kWqe ? " of a WQE" : "") + " at " + std::to_string(place));
+        DmaBench b(test_seed() + place);
+        b.set_tag_bits(kTagBits[place % 3]);
+        b.cfg.cpl_timeout = 3000;
+        b.reorder = place & 1;
+        b.jitter = place & 1 ? 30 : 0;
+        b.completer.cut = [&b] { return b.chance(80); };
+        unsigned spoiled = 0;
+        b.make_answers = [&](const Tlp& t, unsigned index) {
+          const unsigned piece = (t.addr & 0xFFF) / 512;
+          if (index >= 4 || piece != place / 3) return b.good(t);
+          ++spoiled;
+          return spoil(b, t, kind.name, place % 3);
+        };
+        for (unsigned i = 0; i < 4; ++i) b.add_read(0x10000 + 0x1000 * i + i, 1536 - 5 * i, kind.status, c);
+        for (unsigned i = 0; i < 20; ++i) b.add_read(0x20000 + 0x1000 * i, random_len(b.rng), pkg::DmaOk, c);
+        b.lost_are_free_after(100000);
+        b.lost.clear(), b.tags_used.clear();
+        b.run();
+        if (HasFailure()) return;
+        EXPECT_EQ(spoiled, 4u);
+        EXPECT_EQ(b.timeouts, kind.name == "timeout" ? 4u : 0u);
+        EXPECT_EQ(b.poisoned, kind.name == "poisoned" ? 4u : 0u);
+        EXPECT_EQ(b.errors, kind.status == pkg::DmaOk || kind.status >= pkg::DmaTimeout ? 0u : 4u);
+        if (kind.status == pkg::DmaOk) {
+          EXPECT_EQ(b.malformed, 4u);
+        }
+        b.latency = 2000;
+        b.cfg.cpl_timeout = 20000;
+        const unsigned all = c == kWqe ? wqe_tags(b.tag_bits) : tags(b.tag_bits);
+        b.max_tags = b.max_wqe_tags = 0;
+        // Two requests each
+        for (unsigned i = 0; i < (all + 1) / 2; ++i) b.add_read(0x41E0 + 512 * i, 64, pkg::DmaOk, c);
+        b.run();
+        if (HasFailure()) return;
+        if (c == kPayload) {
+          EXPECT_EQ(b.max_tags, all);
+        }
+      }
+    }
+  }
+}
+
+// Reads and writes of the edges and of any address and length, for every MRRS, MPS, RCB, way to cut completions, and
+// order of the tags: requests as the reference splits them, bytes in their places, and none beside them.
+TEST(DmaMasterTest, SweepAgainstTheReference) {
+  for (unsigned mrrs = 0; mrrs <= 5; ++mrrs) {
+    for (unsigned mps = 0; mps <= 5; ++mps) {
+      for (unsigned variant = 0; variant < 12; ++variant) {
+        DmaBench b(test_seed() + (mrrs * 6 + mps) * 12 + variant);
+        b.cfg.mrrs = static_cast<uint8_t>(mrrs);
+        b.cfg.mps = static_cast<uint8_t>(mps);
+        b.cfg.rcb = variant & 1;
+        b.completer.rcb = b.cfg.rcb ? 128 : 64;
+        b.completer.mps = 128u << mps;
+        const unsigned cut_pct[] = {0, 30, 100};
+        b.completer.cut = [&b, pct = cut_pct[variant / 4]] { return b.chance(pct); };
+        b.reorder = variant & 2;
+        b.jitter = b.reorder ? 200 : 0;
+        for (unsigned i = 0; i < 10; ++i) {
+          const uint64_t base = b.rng() >> (b.rng() & 1 ? 16 : 34) << 12;
+          const uint64_t edge = (b.rng() % 33 * 128 + b.rng() % 5 - 2) & 0xFFF;
+          const uint64_t addr = base + (i & 1 ? edge : b.rng() % 4096);
+          const auto len = static_cast<unsigned>(
+              i & 2 ? std::clamp<uint64_t>((128u << b.rng() % 6) + b.rng() % 5 - 2, 1, 4096) : random_len(b.rng));
+          b.add_read(addr, len, pkg::DmaOk, i % 5 == 4 ? kWqe : kPayload);
+          b.add_write(addr, len);
+        }
+        b.run();
+        ASSERT_FALSE(HasFailure()) << "MRRS " << mrrs << ", MPS " << mps << ", variant " << variant;
+        EXPECT_EQ(b.unexpected + b.errors + b.malformed, 0u);
+      }
     }
   }
 }
@@ -646,7 +1040,7 @@ TEST(DmaMasterTest, ByteCountIsCheckedNotTrusted) {
           if (what == 0)
             beat.byte_count ^= 4;
           else
-            beat.lower_addr ^= 0x40;
+            beat.lower_addr ^= 1;
         }
         ++spoiled;
       }
@@ -729,6 +1123,7 @@ TEST(DmaMasterTest, BufferComesBackWhole) {
     b.run();
     return b.cycle - start;
   };
+  b.step();  // takes the tag bits over
   const uint64_t first = cycles_of(200);
   b.rd_pct = 20;  // acceptance falls on any cycle of the output
   cycles_of(4000);

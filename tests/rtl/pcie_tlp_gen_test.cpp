@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "Vpcie_tlp_gen.h"
 #include "rtl/bench.h"
@@ -38,6 +39,8 @@ struct Sent {
 class GenBench : public Bench<Vpcie_tlp_gen> {
  public:
   explicit GenBench(uint64_t seed = test_seed()) : Bench(seed) {
+    top->link_rst_ni = 1;
+    cfg.ro_en = cfg.ido_en = true;
     cfg.bus_master = true;
     cfg.ext_tag = true;
     cfg.requester_id = kRequester;
@@ -74,8 +77,10 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
       const auto b = rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o);
       if (b.sop) start_cycle_ = first_cycle_;
       first_seen_ = false;
+      heads += b.sop;
+      const bool own = !std::exchange(old_, false);
       if (auto t = collector.push(b)) {
-        EXPECT_EQ(top->twr_sent_o, t->is_write());
+        EXPECT_EQ(top->twr_sent_o, t->is_write() && own);
         sent.push_back({*t, collector.op().wqe, start_cycle_});
       } else {
         EXPECT_FALSE(top->twr_sent_o);
@@ -109,6 +114,20 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
     for (unsigned i = 0; i < n && !::testing::Test::HasFatalFailure(); ++i) step();
   }
 
+  /// Function-level reset for n cycles. What stands at the pins still goes; a write it belongs to never ends.
+  void function_reset(unsigned n) {
+    reads.clear(), writes.clear();
+    rd_valid_ = wr_valid_ = wd_valid_ = wr_taken_ = wd_taken_ = false;
+    beat_ = 0;
+    top->rst_ni = 0;
+    settle();
+    old_ = top->tlp_tx_valid_o;
+    run(n);
+    top->rst_ni = 1;
+    while (old_) step();
+    collector = TlpCollector();
+  }
+
   void send(const Tlp& t) {
     for (const auto& b : to_beats(t)) rx_beats.push_back(b);
   }
@@ -125,7 +144,7 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
   std::deque<rtl::tlp_beat_t> rx_beats;
   std::vector<Sent> sent;
   std::vector<rtl::cpl_t> completions;
-  unsigned unexpected = 0, malformed = 0;
+  unsigned unexpected = 0, malformed = 0, heads = 0;
   TlpCollector collector;
 
  private:
@@ -139,7 +158,7 @@ class GenBench : public Bench<Vpcie_tlp_gen> {
     t.op.wqe = r.id;
     return t;
   }
-  bool rd_valid_ = false, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false,
+  bool old_ = false, rd_valid_ = false, wr_valid_ = false, wd_valid_ = false, wr_taken_ = false, wd_taken_ = false,
        first_seen_ = false;
   size_t beat_ = 0;
   uint64_t first_cycle_ = 0, start_cycle_ = 0;
@@ -415,6 +434,121 @@ TEST(PcieTlpGenTest, LargestCredits) {
   b.reads.push_back(read_of(0x1000, 64));
   b.run(20);
   EXPECT_EQ(b.sent.size(), 2u);
+}
+
+// Relaxed and ID-based ordering are asked for only where configuration software allows them.
+TEST(PcieTlpGenTest, AttributesNeedTheirEnable) {
+  for (unsigned enabled = 0; enabled < 4; ++enabled) {
+    GenBench b;
+    b.cfg.ro_en = enabled & 1;
+    b.cfg.ido_en = enabled & 2;
+    for (uint8_t attr = 0; attr < 8; ++attr) {
+      b.reads.push_back(with_attr(read_of(0x1000, 64, attr), attr));
+      b.run(4);
+      ASSERT_EQ(b.sent.size(), attr + 1u);
+      EXPECT_EQ(b.sent.back().tlp.ro, (attr & 2) && b.cfg.ro_en);
+      EXPECT_EQ(b.sent.back().tlp.ido, (attr & 4) && b.cfg.ido_en);
+      EXPECT_EQ(b.sent.back().tlp.ns, attr & 1);
+    }
+  }
+}
+
+// Reads never ask for more completions than there is room for, cut as they may be; one that alone needs more goes
+// alone. All go in the end, whatever the room, and writes never wait for it.
+TEST(PcieTlpGenTest, RoomForCompletions) {
+  for (auto [cplh, cpld] : {std::pair<unsigned, unsigned>{1, 1}, {4, 0}, {0, 16}, {12, 40}, {200, 3000}}) {
+    for (bool rcb : {false, true}) {
+      GenBench b;
+      b.cfg.rcb = rcb;
+      b.cfg.cplh = static_cast<uint8_t>(cplh);
+      b.cfg.cpld = static_cast<uint16_t>(cpld);
+      golden::Completer worst;
+      worst.rcb = rcb ? 128 : 64;
+      worst.mps = 4096;
+      worst.cut = [] { return true; };
+      worst.read = [](uint64_t, unsigned n) { return std::vector<uint8_t>(n); };
+      std::deque<std::pair<unsigned, unsigned>> open;
+      unsigned headers = 0, data = 0, most = 0;
+      for (int i = 0; i < 200; ++i) {
+        const uint64_t addr = b.rng() >> 20;
+        const auto room = static_cast<unsigned>(4096 - addr % 4096);
+        b.reads.push_back(read_of(addr, static_cast<unsigned>(i % 10 ? 1 + b.rng() % std::min(room, 600u) : 0), 1));
+      }
+      for (int i = 0; i < 20000 && (!b.reads.empty() || !open.empty()); ++i) {
+        const bool back = !open.empty() && b.chance(10);
+        b.top->back_h_i = back ? open.front().first : 0;
+        b.top->back_d_i = back ? open.front().second : 0;
+        const size_t before = b.sent.size();
+        b.step();
+        if (back) {
+          headers -= open.front().first, data -= open.front().second;
+          open.pop_front();
+        }
+        for (size_t k = before; k < b.sent.size(); ++k) {
+          unsigned h = 0, d = 0;
+          for (const Tlp& c : worst.complete(b.sent[k].tlp)) h += 1, d += c.data_credits();
+          open.push_back({h, d});
+          headers += h, data += d;
+          // A read shows a cycle after it was let go: room given back since is not in the sum any more.
+          ASSERT_TRUE(open.size() == 1 || ((!cplh || headers <= cplh) && (!cpld || data <= cpld)))
+              << headers << " " << data;
+          most = std::max(most, static_cast<unsigned>(open.size()));
+        }
+      }
+      EXPECT_TRUE(b.reads.empty() && open.empty());
+      if (cplh > 1) {
+        EXPECT_GT(most, 1u);
+      }
+      b.top->back_h_i = b.top->back_d_i = 0;
+      b.reads.push_back(read_of(0x1000, 4096, 1));
+      b.reads.push_back(read_of(0x1000, 4096, 2));
+      b.writes.push_back(write_of(0x2000, std::vector<uint8_t>(64), 3));
+      b.run(30);
+      EXPECT_TRUE(b.writes.empty());
+    }
+  }
+}
+
+// Function-level reset anywhere: what stands at the pins goes unreported, a write is cut off there without an end, and
+// every TLP that began has used its credits, no other.
+TEST(PcieTlpGenTest, FunctionResetKeepsTheLink) {
+  for (unsigned at = 1; at < 40; ++at) {
+    for (unsigned n : {1u, 3u}) {
+      GenBench b;
+      b.ready_pct = at % 2 ? 100 : 40;
+      b.fc.p_inf = b.fc.np_inf = false;
+      b.fc.ph = b.fc.nph = 60;
+      b.fc.pd = 2000;
+      const auto add = [&b] {
+        for (int i = 0; i < 10; ++i) {
+          b.reads.push_back(read_of(0x1000, 64, 1));
+          b.writes.push_back(write_of(0x2000, std::vector<uint8_t>(300), 2));
+        }
+      };
+      add();
+      golden::Completer completer;
+      completer.mps = 4096;
+      completer.read = [](uint64_t, unsigned k) { return std::vector<uint8_t>(k); };
+      b.send(completer.complete(golden::make_read(0x1000, 4096, b.cfg.requester_id, 5))[0]);
+      b.run(at);
+      b.function_reset(n);
+      const size_t before = b.sent.size();
+      add();
+      b.run(400);
+      ASSERT_EQ(b.sent.size(), before + 20);
+      EXPECT_TRUE(b.quiet());
+      // Exactly the credits are left that nobody used.
+      for (int i = 0; i < 100; ++i) b.reads.push_back(read_of(0x1000, 64, 1));
+      b.run(400);
+      for (int i = 0; i < 100; ++i) b.writes.push_back(write_of(0x2000, std::vector<uint8_t>(4), 2));
+      b.run(400);
+      EXPECT_EQ(b.heads, 120u);
+      // A completion goes through it whole.
+      ASSERT_EQ(b.completions.size(), 64u);
+      EXPECT_TRUE(b.completions[63].eop);
+      EXPECT_EQ(b.completions[63].status, rtl::rnic_pkg::DmaOk);
+    }
+  }
 }
 
 // A write passes a read that has no credit.

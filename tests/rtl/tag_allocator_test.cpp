@@ -23,7 +23,7 @@ constexpr unsigned limit_of(unsigned bits) { return std::min(kNumTags, bits == 5
 struct TagBench : Bench<Vtag_allocator> {
   explicit TagBench(unsigned bits = 10, bool ext_tag = false) : Bench(test_seed()) {
     top->ext_tag_i = bits == 8 || ext_tag, top->tag10_i = bits == 10, top->want_i = 0, top->take_i = 0, top->free_i = 0,
-    top->look_tag_i = 0;
+    top->look_tag_i = top->scan_tag_i = 0, top->drop_i = 0;
     settle();
   }
   /// Takes the reserved tag, if there is one, while a next request waits.
@@ -114,15 +114,33 @@ TEST(TagAllocatorTest, ChoiceStays) {
   EXPECT_EQ(b.take(), 3);
 }
 
+// A reserved tag that is given back unused is chosen again, and was never in use.
+TEST(TagAllocatorTest, ReservedTagIsDropped) {
+  TagBench b;
+  b.take();
+  b.take();  // 0 is in use, 1 is chosen
+  for (int i = 0; i < 3; ++i) {
+    b.top->want_i = 0, b.top->drop_i = 1;
+    b.tick();
+    b.top->drop_i = 0;
+    EXPECT_FALSE(b.top->tag_valid_o);
+    EXPECT_FALSE(b.used(1));
+    b.take();  // chooses
+    EXPECT_EQ(b.top->tag_o, 1);
+  }
+  EXPECT_EQ(b.take(), 1);
+}
+
 // Random use: never a tag that is in use, and every tag that was given back is found again.
 TEST(TagAllocatorTest, RandomUse) {
   TagBench b;
   std::set<unsigned> in_use;
   for (int i = 0; i < 40000; ++i) {
     const bool fill = (i / 2000) % 2 == 0;
-    b.top->want_i = b.chance(fill ? 95 : 30);
+    b.top->drop_i = b.chance(5);
+    b.top->want_i = !b.top->drop_i && b.chance(fill ? 95 : 30);
     b.settle();
-    b.top->take_i = b.top->tag_valid_o && b.chance(80);
+    b.top->take_i = b.top->tag_valid_o && !b.top->drop_i && b.chance(80);
     const unsigned taken = b.top->tag_o;
     b.top->free_i = !in_use.empty() && b.chance(fill ? 20 : 90);
     if (b.top->free_i) {
@@ -136,7 +154,7 @@ TEST(TagAllocatorTest, RandomUse) {
       ASSERT_TRUE(!b.top->free_i || b.top->free_tag_i != taken);
     }
     b.tick();
-    b.top->free_i = b.top->take_i = 0;
+    b.top->free_i = b.top->take_i = b.top->drop_i = 0;
     const unsigned look = b.rng() % 1024;
     ASSERT_EQ(b.used(look), in_use.count(look) != 0) << "tag " << look << ", seed " << test_seed();
   }

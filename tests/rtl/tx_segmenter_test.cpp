@@ -168,6 +168,10 @@ rtl::qpc_t make_context(std::mt19937_64& rng, Transport transport, unsigned mtu_
   return c;
 }
 
+/// Ordering of a region: any of the four, told by its address.
+bool relaxed(const golden::Region& r) { return r.iova >> 20 & 1; }
+bool id_based(const golden::Region& r) { return r.iova >> 21 & 1; }
+
 mpt_t to_entry(const golden::Region& r) {
   mpt_t m;
   m.valid = r.valid;
@@ -176,6 +180,8 @@ mpt_t to_entry(const golden::Region& r) {
   m.start = r.start;
   m.length = r.length;
   m.iova = r.iova;
+  m.relaxed = relaxed(r);
+  m.id_based = id_based(r);
   return m;
 }
 
@@ -368,6 +374,7 @@ std::vector<rd_req_t> reads_of(const golden::Wqe& w, const golden::Packet& p,
     r.addr = regions[piece.sge].iova + (w.sges[piece.sge].addr - regions[piece.sge].start) + piece.offset;
     r.len = static_cast<uint16_t>(piece.length);
     r.more = true;
+    r.attr = static_cast<uint8_t>(id_based(regions[piece.sge]) << 2 | relaxed(regions[piece.sge]) << 1);
     r.op = op;
     reads.push_back(r);
   }

@@ -178,7 +178,7 @@ class Sweep(Base):
     def test_bad_usage(self):
         """Errors before anything runs say what would be right."""
         near = self.bad("gpu.read_latency", "sweep", "--set", "gpu.raed_latency=1:2:1", "--", "stages")
-        self.assertIn("host.read_latency", near)
+        self.assertIn("gpu.mmio_latency", near)
         self.bad("--option mtu=256", "sweep", "--set", "mtu=256", "--", "stages")
         self.bad("--set gpu.read_latency=1", "sweep", "--option", "gpu.read_latency=1", "--", "stages")
         self.bad("nearest: size", "sweep", "--option", "sise=1", "--", "stages")
@@ -448,7 +448,7 @@ class Sensitivity(Base):
         self.assertEqual(list(gpu["hi"]["stages"]), ["DMA read_ns"])
         self.assertEqual(keys["host.read_latency"]["effect"], 0)
         self.assertIn("16 is the largest allowed", keys["pcie.lanes"]["hi"]["note"])
-        self.assertEqual(keys["pcie.lanes"]["lo"]["value"], 8)
+        self.assertEqual(keys["pcie.lanes"]["lo"]["value"], 12)
         self.assertEqual(os.listdir(self.dir), [])
 
     def test_table_and_picture(self):
@@ -457,7 +457,7 @@ class Sensitivity(Base):
                                "--trace", "none").stdout
         self.assertIn("each key of the profile 10 % lower and higher", out)
         self.assertRegex(out, r"gpu\.read_latency +79\.2 +88 +96\.8 +ns .*DMA read -\d+(\.\d+)? / \+\d+(\.\d+)? ns")
-        self.assertRegex(out, r"pcie\.generation .*5 is the largest allowed")
+        self.assertRegex(out, r"pcie\.lanes .*16 is the largest allowed")
         self.assertRegex(out, r"without effect: [^#]*host\.read_latency")
         picture, = self.pictures("s/sensitivity.html")
         self.assertIn("gpu.read_latency = 88 ns", texts(picture))

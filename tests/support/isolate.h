@@ -10,6 +10,8 @@
 #include <functional>
 #include <string>
 
+#include "rnic/system/simulation.h"
+
 namespace rnic::test {
 
 /// What `body` returns, computed in a fork of this process. An exception, a failed expectation in the child, or a crash
@@ -28,6 +30,9 @@ inline std::string isolated(const std::function<std::string()>& body) {
     std::string out;
     try {
       out = body();
+      if (!Simulation::fault().empty()) {
+        ADD_FAILURE() << "left over at the end of the isolated simulation: " << Simulation::fault();
+      }
       status = ::testing::Test::HasFailure() ? 1 : 0;
     } catch (const std::exception& e) {
       std::fprintf(stderr, "isolated simulation threw: %s\n", e.what());

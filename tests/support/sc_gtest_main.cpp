@@ -16,6 +16,8 @@
 #include <systemc>
 #include <vector>
 
+#include "rnic/system/simulation.h"
+
 extern char** environ;
 
 namespace {
@@ -33,6 +35,14 @@ void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& acti
   }
   sc_core::sc_report_handler::default_handler(report, actions);
 }
+
+/// Fails a test whose simulation left something over: a TLP that nobody consumed, a credit or tag that was not
+/// returned, work that was not finished. A test that cuts its run off on purpose says so (Simulation::allow_left_over).
+class LeftOvers : public testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo& /*test*/) override {
+    if (!rnic::Simulation::fault().empty()) ADD_FAILURE() << "left over at the end: " << rnic::Simulation::fault();
+  }
+};
 
 /// GoogleTest's own pattern rule: '*', '?', ':' between patterns, '-' before the excluded ones.
 bool matches(const char* pattern, const char* end, const char* text) {
@@ -102,6 +112,7 @@ bool run_apart(char** argv, const std::string& name) {
 int sc_main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   sc_core::sc_report_handler::set_handler(on_report);
+  testing::UnitTest::GetInstance()->listeners().Append(new LeftOvers);
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();
   const std::vector<std::string> names = selection();
   if (names.size() == 1) return RUN_ALL_TESTS();

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "rnic/collective/ports.h"
 #include "rnic/collective/traffic.h"
 #include "rnic/observe/recorder.h"
 #include "rnic/regs/regs.h"

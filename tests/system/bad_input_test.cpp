@@ -634,7 +634,7 @@ TEST_F(BadInputTest, FailedPayloadReadIsReported) {
     const auto hole = ctx().reg_mr(kPd, host::Space::kGpu, kNowhere - pcie::kGpuBase, 1 << 20, kVa);
     for (uint64_t length : {1u, 64u, 1024u, 1025u, 20'000u}) {
       SCOPED_TRACE(fmt::format("{} B", length));
-      const uint64_t logged = log_count(), completions = counter("cpl_error");
+      const uint64_t logged = log_count(), completions = counter("cpl_ur");
       const size_t frames = frames_of(bad->qpn);
       const uint16_t first = bad->pi;
       post(local(hole.lkey, hole.addr, length));
@@ -652,7 +652,7 @@ TEST_F(BadInputTest, FailedPayloadReadIsReported) {
         log.push_back({pkg::EvtWqeError, bad->qpn, r.wqe, syndrome_of(r.status), r.vendor});
       }
       expect_logged(logged, log);
-      EXPECT_GT(counter("cpl_error"), completions);
+      EXPECT_GT(counter("cpl_ur"), completions);
       EXPECT_EQ(frames_of(bad->qpn), frames);
       expect_recovers();
     }

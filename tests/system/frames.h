@@ -76,8 +76,8 @@ class Capture {
 /// Nothing was refused, unexpected or malformed anywhere between host, NIC and wire.
 inline void expect_no_refusals(System& system) {
   auto& node = system.node();
-  for (const char* name : {"cpl_unexpected", "cpl_error", "cpl_malformed", "mmio_unsupported", "req_cqe_error",
-                           "req_cqe_flush_error", "cq_overrun", "db_invalid"}) {
+  for (const char* name : {"cpl_unexpected", "cpl_ur", "cpl_ca", "cpl_poisoned", "cpl_timeout", "cpl_malformed",
+                           "mmio_unsupported", "req_cqe_error", "req_cqe_flush_error", "cq_overrun", "db_invalid"}) {
     EXPECT_EQ(node.nic->bars().counter(name), 0u) << name;
   }
   const auto& hub = node.hub->counters();

@@ -73,7 +73,8 @@ ARP = [
     "--ranks 3 --count 4k --type bf16 --frag 64 --order random --duplicate 5% --late 5% --early 5% --corrupt 5% --hostile 5% --flip 5%",
 ]
 NCCL = "--nccl-log tests/data/nccl_log_allreduce_2ranks.txt --max-bytes 64k"
-# Tests of the whole system that do what no scenario can: pushes of two pieces, failed reads, lost CQs, no bus mastering
+# Tests of the whole system that do what no scenario can: pushes of two pieces, failed reads, lost CQs, no bus mastering,
+# interrupts
 SYSTEM = {
     "system/test_bad_input": [
         "BadInputTest.FailedPayloadReadIsReported", "BadInputTest.FailedReadAmidAMessageEndsIt",
@@ -82,6 +83,7 @@ SYSTEM = {
         "BadInputTest.WithoutBusMasteringNoRequestLeaves",
     ],
     "system/test_doorbells": ["DoorbellsTest.OverwrittenBlueFlameEntriesFallBack", "DoorbellsTest.SameInstantOnManyQueuePairs"],
+    "system/test_msix_system": ["MsixTest.ModerationByCountAndTime", "MsixTest.MaskKeepsTheMessagePending"],
     "wave/test_wave_pushes": ["SplitPushTest.EachRingsOnce"],
 }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "rnic/golden/allreduce.h"
-#include "rnic/rtl/ports.h"
 
 namespace rnic::collective {
 
@@ -80,9 +79,5 @@ class GroupTable {
 /// Groups of a TOML file: `[[group]]` tables. Throws InputError with file, line and key.
 std::vector<GroupSpec> load_groups(const std::string& path);
 std::vector<GroupSpec> parse_groups(const std::string& text, const std::string& file);
-
-rtl::arp_group_t to_rtl(const golden::arp::Group& g);
-rtl::areth_t to_rtl(const golden::arp::Header& h);
-golden::arp::Header from_rtl(const rtl::areth_t& h);
 
 }  // namespace rnic::collective

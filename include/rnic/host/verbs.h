@@ -68,12 +68,44 @@ struct Mr {
   uint32_t pd;
 };
 
+struct WorkCompletion {
+  uint64_t wr_id;  ///< 0 for a WQE that post_send did not write
+  WcStatus status;
+  uint8_t vendor_err;
+  uint32_t byte_len;
+  uint32_t qpn;
+  uint16_t wqe_counter;
+  uint8_t wqe_opcode;
+  uint64_t timestamp_ns;  ///< hardware time stamp; 0 in an error completion
+};
+
+struct Cq;
+
+/// Completion events of the CQs that were made with it, oldest first.
+struct CompChannel {
+  std::deque<Cq*> events;
+  sc_core::sc_event arrived;
+};
+
+/// Interrupt moderation of a CQ, as ibv_modify_cq's: its vector is raised for `count` CQEs, or `period_us` after the
+/// first of them. Count 0 is as 1; period 0: by the count alone.
+struct Moderation {
+  uint16_t count = 1;
+  uint16_t period_us = 0;
+};
+
 struct Cq {
   uint32_t cqn;
   unsigned log_size;
-  uint64_t ring;              ///< bus address
-  uint32_t ci = 0;            ///< consumer index
-  sc_core::sc_event written;  ///< a write into the ring has become visible
+  uint64_t ring;                       ///< bus address
+  uint32_t ci = 0;                     ///< consumer index
+  sc_core::sc_event written;           ///< a write into the ring has become visible, or the device is lost
+  std::deque<WorkCompletion> flushed;  ///< made by the driver
+  CompChannel* channel = nullptr;
+  unsigned vector = 0;  ///< MSI-X, 0..63
+  Moderation moderation;
+  bool armed = false;     ///< req_notify_cq was called, and no event has come since
+  uint32_t armed_ci = 0;  ///< consumer index then
 };
 
 struct QpInit {
@@ -175,17 +207,6 @@ struct SendWr {
 /// Bytes of inline data that fit a WQE of 256 B, as perftest's -I allows them.
 unsigned max_inline_data(QpType type, WrOpcode opcode);
 
-struct WorkCompletion {
-  uint64_t wr_id;  ///< 0 for a WQE that post_send did not write
-  WcStatus status;
-  uint8_t vendor_err;
-  uint32_t byte_len;
-  uint32_t qpn;
-  uint16_t wqe_counter;
-  uint8_t wqe_opcode;
-  uint64_t timestamp_ns;  ///< hardware time stamp; 0 in an error completion
-};
-
 /// UDP source port of a flow between two QPs without flow label, as Linux computes it.
 uint16_t default_udp_sport(uint32_t local_qpn, uint32_t remote_qpn);
 
@@ -197,6 +218,20 @@ class Context {
   /// Untimed; done by System before time starts. Throws SimError when the device is not there.
   void enumerate();
   uint64_t bar(unsigned n) const { return bar_[n]; }
+
+  // ---- Function-level reset and removal ----
+  /// Resets the function and enters the lost state.
+  void flr();
+  /// The device is gone, or in reset: what is outstanding, and what is posted from now on, completes with WR_FLUSH_ERR,
+  /// made by the driver, behind the completions that are visible already. Commands throw SimError. Entered by flr(),
+  /// and when a read finds that nobody answers.
+  void device_lost();
+  bool lost() const { return lost_; }
+  /// Sets the device up again, after a reset or when it has been plugged in again: waits until it has no transactions
+  /// pending (5 us at least), enumerates, writes the contexts of completion queues and memory regions. QPs are in
+  /// RESET: modify_qp_rts makes them usable. Completions not polled yet stay. SimError when there is no device. Takes
+  /// commands.
+  void recover();
 
   // Errors: what a caller got wrong is an InputError, thrown before anything has been changed. A NIC that does not
   // answer is a SimError. CQs and QPs live as long as the Context; there is no destroying them.
@@ -212,7 +247,17 @@ class Context {
   /// registered. Takes a command.
   void dereg_mr(const Mr& mr);
   /// A completion queue of 2^log_size entries in host memory, log_size 0..22, at most 1024 of them. Takes a command.
-  Cq* create_cq(unsigned log_size);
+  Cq* create_cq(unsigned log_size) { return create_cq(log_size, nullptr); }
+  /// The same with completion events by way of an MSI-X vector (0..63), whose table entry is written and unmasked.
+  Cq* create_cq(unsigned log_size, CompChannel* channel, unsigned comp_vector = 0, const Moderation& moderation = {});
+  /// Lives as long as the Context.
+  CompChannel* create_comp_channel();
+  /// Asks for one event when there is a completion that has not been polled yet (solicited_only: a failed one). As with
+  /// verbs: arm, poll what came before, then wait. A posted write. InputError for a CQ without channel.
+  void req_notify_cq(Cq* cq, bool solicited_only = false);
+  /// Waits for the next event: the message has arrived (host.interrupt_latency later its handler runs, and
+  /// host.context_switch later the thread); null when `timeout` has passed. There is nothing to acknowledge.
+  Cq* get_cq_event(CompChannel* channel, const Time& timeout);
   /// A QP with the lowest free number from 1 on, in RESET; its ring is taken from device or host memory. Untimed.
   /// InputError when numbers or device memory are used up.
   Qp* create_qp(Cq* cq, const QpInit& init);
@@ -263,7 +308,15 @@ class Context {
     uint8_t variant = 0;  ///< low byte of the key; another one at each use of an index
     Mr mr;
   };
-  void retire(Qp& qp, WorkCompletion& wc);
+  bool retire(Qp& qp, WorkCompletion& wc);
+  std::optional<WorkCompletion> take(Cq& cq, bool* known = nullptr);
+  void flush(Cq& cq);
+  void interrupt(unsigned vector);
+  void set_up_vector(unsigned vector);
+  bool beyond_arm(const Cq& cq) const;
+  void check_alive() const;
+  void write_mpt(uint32_t index);
+  void write_cqc(const Cq& cq);
   void write_wqes(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who);
   golden::Wqe build_wqe(const Qp& qp, const SendWr& wr) const;
   void read_virtual(uint64_t addr, uint32_t lkey, uint8_t* to, uint64_t bytes) const;
@@ -275,8 +328,10 @@ class Context {
   pcie::Hub& hub_;
   Observers& observers_;
   unsigned nic_id_;
-  Time post_cost_, store_gap_;
+  Time post_cost_, store_gap_, interrupt_latency_;
   unsigned mps_, mrrs_, rcb_, tag_bits_;
+  uint64_t cpl_timeout_ns_;
+  bool lost_ = false;
   std::array<uint64_t, 3> bar_{};
   uint64_t next_host_ = 1 << 20, next_gpu_ = 1 << 20, next_ring_;
   uint64_t next_record_ = 0;  ///< in host memory; a page is full at its end
@@ -285,6 +340,7 @@ class Context {
   std::deque<uint32_t> unused_keys_;             ///< indices taken back, oldest first; used when there are no new ones
   uint32_t commands_ = 0;
   std::deque<std::unique_ptr<Cq>> cqs_;
+  std::deque<std::unique_ptr<CompChannel>> channels_;
   std::map<uint64_t, Cq*> by_ring_;  ///< by the ring's bus address; rings don't overlap
   std::deque<std::unique_ptr<Qp>> qps_;
   std::map<uint32_t, Qp*> by_qpn_;

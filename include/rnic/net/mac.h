@@ -45,6 +45,10 @@ class Mac : public sc_core::sc_module {
   /// A beat accepted at the edge at `edge`: now, or later if nothing else happens in between.
   void accept(const rtl::mac_beat_t& beat, const Time& edge);
   void accept(const rtl::mac_beat_t& beat) { accept(beat, DelayQueue::now()); }
+  /// The frame that is being received from the NIC will not be finished: dropped, and not counted.
+  void cut_off(const Time& edge);
+  /// The same, and what waits in the buffer is lost, too; the frame on the wire ends. Pauses are over.
+  void power_off();
   /// A PFC frame has arrived: priority `prio` pauses for `duration` from now on; 0 lets it go on at once. The frame on
   /// the wire ends; what waits in the buffer stays there, and other priorities pass it.
   void pause(unsigned prio, const Time& duration);

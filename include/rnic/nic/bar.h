@@ -19,44 +19,109 @@
 
 namespace rnic {
 
-/// Type 0 configuration space: identity, BAR sizing, command and status, PCI Express capability (MPS, MRRS, RCB, link
-/// status), MSI-X capability. Accesses are of 1, 2 or 4 bytes, naturally aligned; others read as all ones and write
-/// nothing.
+/// Errors that a function detects, by their bit in the AER status registers (PCI Express 4.0, 7.8.4); kCorrectable more
+/// for those of the Correctable Error Status register.
+enum class PcieError : uint8_t {
+  kDataLink = 4,  ///< data link protocol error
+  kPoisoned = 12,
+  kCplTimeout = 14,
+  kCompleterAbort = 15,  ///< by this function as the completer
+  kUnexpectedCpl = 16,
+  kMalformed = 18,
+  kUnsupported = 20,  ///< a request that this function does not take
+  kCorrectable = 0x80,
+  kBadTlp = kCorrectable | 6,
+  kBadDllp = kCorrectable | 7,
+  kReplayRollover = kCorrectable | 8,
+  kReplayTimeout = kCorrectable | 12,
+};
+
+/// Type 0 configuration space: identity, BAR sizing, command and status, PCI Express capability (MPS, MRRS, RCB,
+/// completion timeout, function-level reset, link status), MSI-X capability, Advanced Error Reporting. Accesses are of
+/// 1, 2 or 4 bytes, naturally aligned; others read as all ones and write nothing. A function that is not there
+/// (set_present) reads as all ones.
 class ConfigSpace {
  public:
   struct Link {
     unsigned gen, lanes;
-    unsigned max_mps_code;  ///< largest payload supported: 0: 128 B .. 5: 4096 B
+    unsigned max_mps_code;        ///< largest payload supported: 0: 128 B .. 5: 4096 B
+    unsigned cplh = 0, cpld = 0;  ///< receive buffer for completions: headers, data in 16 B; 0: no limit
   };
   explicit ConfigSpace(const Link& link);
   uint32_t read(unsigned offset, unsigned bytes) const;
   void write(unsigned offset, unsigned bytes, uint32_t value);
 
+  // ---- Error reporting (6.2) ----
+  /// Enters an error into AER, Device Status and Status. `header`: of the TLP to blame, null when there is none (then
+  /// the header log becomes 0). `non_posted`: the TLP was a request that is answered.
+  void report(PcieError error, const std::array<uint32_t, 4>* header = nullptr, bool non_posted = false);
+  /// A read was answered with UR or CA: Received Master Abort or Received Target Abort in Status. No AER bit: those
+  /// belong to the completer.
+  void received_abort(bool completer_abort);
+  /// A completion with poisoned data: Master Data Parity Error where enabled, beside what report() does.
+  void received_poisoned_completion(const std::array<uint32_t, 4>* header);
+  /// Device Status, Transactions Pending: what is read there.
+  std::function<bool()> transactions_pending;
+  /// Called before each read of a register: whoever has something to report does so.
+  std::function<void()> before_read;
+
+  // ---- Resets ----
+  /// Software has written Initiate Function Level Reset. The space is back to its reset values by then, but for sticky
+  /// bits (AER, target link speed), MPS, ASPM, common clock and extended synch (6.6.2), and the bus number.
+  std::function<void()> on_flr;
+  /// Inside such a write.
+  bool resetting() const { return resetting_; }
+  /// Removed, or plugged in with all registers at their reset values.
+  void set_present(bool present);
+  bool present() const { return present_; }
+
   /// Settings for the RTL. requester_id is what the last write's bus number gave (set_bdf).
   rtl::pcie_cfg_t settings() const;
   void set_bdf(uint16_t bdf);
+  /// MSI-X Enable and Function Mask.
+  bool msix_enabled() const;
+  bool msix_masked() const;
   bool memory_enabled() const;
   /// Base address of BAR 0, 1 or 2 (64-bit BARs in register pairs 0/1, 2/3, 4/5).
   uint64_t bar(unsigned n) const;
   static uint64_t bar_size(unsigned n);
-  /// Called after each write that changes settings().
+  /// Time in ns that a completion may take, for a value of the field in Device Control 2: one inside its range.
+  static uint32_t cpl_timeout_ns(unsigned code);
+  /// Called after each write that changes settings() or MSI-X control.
   std::function<void()> on_change;
 
  private:
+  using Bytes = std::array<uint8_t, 4096>;
   void put(unsigned offset, unsigned bytes, uint32_t reset, uint32_t writable = 0);
+  void put_status(unsigned offset, unsigned bytes, uint32_t reset, uint32_t clearable);
+  static void set(Bytes& to, unsigned offset, unsigned bytes, uint32_t value);
   uint32_t get(unsigned offset, unsigned bytes) const;
+  void raise(unsigned offset, unsigned bytes, uint32_t bits);
+  void reset_function();
   bool powered() const;  ///< in D0
 
-  std::array<uint8_t, 4096> bytes_{};
-  std::array<uint8_t, 4096> mask_{};  ///< bits that software can write
+  Bytes bytes_{};
+  Bytes reset_{};
+  Bytes mask_{};       ///< bits that software can write
+  Bytes clearable_{};  ///< bits that software clears by writing 1
+  Bytes kept_{};       ///< bits that a function-level reset leaves
+  bool present_ = true, resetting_ = false;
   unsigned max_mps_code_;
+  unsigned cplh_, cpld_;
   uint16_t bdf_ = 0;
 };
 
-/// What an enumerator does with a function: sizes and places its BARs, sets MPS, MRRS, RCB and the width of tags (5, 8
-/// or 10 bits, as far as the function can), switches memory space and bus mastering on. Gives the BARs' bus addresses.
-/// Throws SimError when nothing answers.
-std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb, unsigned tag_bits);
+/// What an enumerator does with a function: sizes and places its BARs, sets MPS, MRRS, RCB, the width of tags (5, 8 or
+/// 10 bits, as far as the function can) and the shortest completion timeout that is not below `cpl_timeout_ns` (0:
+/// none; beyond the longest: that one), allows relaxed and ID-based ordering, reports errors, advisory ones included,
+/// switches memory space and bus mastering on. Gives the BARs' bus addresses. Throws SimError when nothing answers.
+std::array<uint64_t, 3> enumerate(ConfigSpace& config, unsigned mps, unsigned mrrs, unsigned rcb, unsigned tag_bits,
+                                  uint64_t cpl_timeout_ns = 1'000'000);
+/// Offset of a capability, of an extended one (from 0x100 on); 0: the function has none.
+unsigned find_capability(const ConfigSpace& config, unsigned id);
+unsigned find_extended_capability(const ConfigSpace& config, unsigned id);
+/// Sets Initiate Function Level Reset, if the function can do it (SimError otherwise).
+void initiate_flr(ConfigSpace& config);
 
 /// What the decoder drives.
 class BarClient {
@@ -64,6 +129,10 @@ class BarClient {
   virtual ~BarClient() = default;
   virtual void doorbell(const rtl::doorbell_t& db) = 0;
   virtual void command(const rtl::cmd_t& cmd) = 0;
+  /// 32 bits of the MSI-X table have been written: register 0..3 of a vector's entry, with its value now.
+  virtual void msix_table(unsigned vector, unsigned reg, uint32_t value) { (void)vector, (void)reg, (void)value; }
+  /// Pending bits.
+  virtual uint64_t msix_pending() const { return 0; }
 };
 
 class BarDecoder {
@@ -90,6 +159,11 @@ class BarDecoder {
   /// Entries logged since the start (not only those still in the log).
   uint64_t errors_logged() const;
   void set_temperature(double celsius);
+  /// A function-level reset, or power taken away: all registers at their reset values but counters, error log and
+  /// health.
+  void reset();
+  /// The same with a count of it.
+  void function_level_reset();
 
  private:
   /// 32 bits of BAR2 as the register map describes them.
@@ -115,12 +189,13 @@ class BarDecoder {
   Memory& device_memory_;
   BarClient& client_;
   std::unordered_map<uint32_t, Dword> registers_;  ///< BAR2, by offset
+  std::unordered_map<uint32_t, uint32_t> reset_;   ///< of those that software can write
   std::vector<uint64_t> counts_;                   ///< in the order of regs::kCounters
   std::vector<std::function<uint64_t()>> provided_;
   std::vector<uint64_t> provided_base_;  ///< value of a provided counter when the counters were last cleared
   std::vector<int> pulse_counter_;       ///< stat_t bit -> counter, -1: none
   std::vector<int> arp_counter_;         ///< the same of arp_stat_t
-  size_t mmio_unsupported_, flush_errors_;
+  size_t mmio_unsupported_, flush_errors_, flr_;
   uint64_t errors_logged_ = 0;
   uint32_t commands_ = 0;
 };

@@ -53,6 +53,12 @@ class Nic : public sc_core::sc_module, public pcie::TlpTarget {
   /// From the hub: completions for the RTL, memory requests for the BAR decoder.
   void deliver(pcie::Tlp tlp) override;
 
+  /// Pulled out in the middle of whatever it does: power is gone, what was queued in it is lost, configuration reads
+  /// give all ones. Counters and error log stay, as a stock-taking for the run.
+  void remove();
+  /// Plugged in again, reset, not enumerated.
+  void insert();
+
   ConfigSpace& config();
   BarDecoder& bars();
   Memory& device_memory();
@@ -64,6 +70,8 @@ class Nic : public sc_core::sc_module, public pcie::TlpTarget {
   const NicUsage& usage() const;
   /// True when nothing is queued or in flight in the RTL or at its pins.
   bool idle() const;
+  /// What is left over, for an error message; empty when nothing is queued, under way or unanswered.
+  std::string pending() const;
   /// Failed assertions of the RTL so far.
   unsigned assertion_failures() const;
   /// Closes the waveform; safe to call twice, and from a signal handler's clean-up.

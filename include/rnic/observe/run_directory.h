@@ -18,7 +18,7 @@ namespace rnic {
 void write_pcapng(const std::string& path, const Recorder& rec, bool with_tlps);
 /// Text, a line a TLP: time (ps), NIC, direction, description, header hex, payload length, op.
 void write_tlp_log(const std::string& path, const Recorder& rec);
-enum class WaveOf { kNic, kArpEngine };
+enum class WaveOf { kNic, kArpEngine, kDmaEngine };
 /// GTKWave save file and Surfer state beside a waveform, with the signals that matter in groups: of the NIC the TX path
 /// by stage.
 void write_viewer_files(const std::string& wave_path, WaveOf model = WaveOf::kNic);

@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PCIe world of one node, at TLP granularity: links with exact serialization, a hub (root complex or switch), host
-// memory and GPU memory behind it, and the initiators (CPU, GPU) that store to the NIC's BARs.
+// The PCIe world of one node: links, switches and root complexes (topology.h), host memory and GPU memory behind them
+// (completer.h), and the initiators (CPU, GPU) that store to the NIC's BARs. The facade that everybody uses.
 //
-//   NIC --nic_link-- hub --+-- host memory, CPU
-//                          +-- gpu_link -- GPU memory behind its BAR
-//
-// Every link direction is a Serializer; latencies are keys of the profile (pcie.*, host.*, gpu.*). A TLP is forwarded
-// whole. Order within a direction is kept; completions of different reads may pass each other only where the memories'
-// latencies differ. A read, and a completion on its way to the CPU, push earlier writes to the same memory before them.
+// A read, and a completion on its way to the CPU, push earlier writes to the same memory before them; host and GPU
+// memory are not ordered with one another.
 //
 // Addresses are bus addresses throughout, except in the memories' own back doors (offsets from kHostBase or kGpuBase).
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <random>
+#include <string>
 #include <systemc>
 
 #include "rnic/core/delay_queue.h"
-#include "rnic/core/serializer.h"
 #include "rnic/mem/memory.h"
 #include "rnic/observe/observer.h"
+#include "rnic/pcie/completer.h"
+#include "rnic/pcie/link.h"
 #include "rnic/pcie/tlp.h"
+#include "rnic/pcie/topology.h"
 #include "rnic/profile/profile.h"
 
 namespace rnic::pcie {
 
 enum class Initiator : uint8_t { kCpu, kGpu };
-
-/// Bus addresses of a node. Fixed here; an enumerator sets the NIC's BARs to whatever it likes.
-inline constexpr uint64_t kHostBase = 0x0000'0001'0000'0000;  ///< host memory
-inline constexpr uint64_t kHostSize = uint64_t{64} << 30;
-inline constexpr uint64_t kGpuBase = 0x0000'1000'0000'0000;  ///< GPU memory's BAR
-inline constexpr uint64_t kGpuSize = uint64_t{80} << 30;
-
-inline constexpr uint16_t kCpuId = 0x0000;  ///< requester ID of the CPU's stores and loads, completer ID of the host
-inline constexpr uint16_t kGpuId = 0x0200;  ///< requester and completer ID of the GPU
-
-/// One direction of a link of generation 1..5 and 1..16 lanes, encoding included (8b/10b or 128b/130b).
-Serializer link_serializer(unsigned generation, unsigned lanes);
 
 class Hub : public sc_core::sc_module {
  public:
@@ -48,21 +34,18 @@ class Hub : public sc_core::sc_module {
     uint64_t unsupported_read = 0;   ///< no such address: answered with UR
     uint64_t unsupported_write = 0;  ///< no such address: dropped
     uint64_t unexpected_cpl = 0;     ///< completion that no read of the CPU or GPU waits for: dropped
+    uint64_t faults = 0;             ///< reads answered wrongly on purpose
   };
 
   /// What has been used since the start, for utilisation over any stretch of time: take the difference of two.
   struct Usage {
     struct Link {                    ///< one direction
       uint64_t tlps = 0, bytes = 0;  ///< on the link: header, payload, framing
-      uint64_t busy_ps = 0;
+      uint64_t busy_ps = 0;          ///< with DLLPs and what is sent again
+      uint64_t dllp_bytes = 0, replayed = 0;
     };
     Link nic_up, nic_down, gpu_up, gpu_down;  ///< up: towards the hub
-    struct Credits {                          ///< of the NIC's requests
-      unsigned limit = 0;                     ///< 0: infinite
-      uint64_t held_ps = 0;                   ///< each credit taken, times how long it was away
-      uint64_t none_ps = 0;                   ///< time in which a largest request (one header, or MPS) had none left
-      unsigned most = 0;                      ///< away at a time
-    };
+    using Credits = pcie::Link::CreditUse;    ///< of the NIC's requests
     Credits ph, pd, nph;
     struct Reads {  ///< by the NIC
       uint64_t count = 0, bytes = 0;
@@ -87,6 +70,8 @@ class Hub : public sc_core::sc_module {
   bool nic_tx_ready(const Time& edge) const;
   /// Flow-control limits as the NIC sees them just before `edge` (profile keys pcie.ph/pd/nph_credits; 0 = infinite).
   rtl::pcie_fc_t nic_credits(const Time& edge) const;
+  /// A TLP that the NIC has taken credits for and broken off before its last beat, at `edge`: they go back.
+  void nic_cancelled(const Tlp& tlp, const Time& edge);
 
   // ---- Initiators to NIC ----
   /// Posted write to a bus address (one TLP; len 1..64, not crossing 4 KiB, within the NIC's BARs or memory). Stores at
@@ -95,6 +80,10 @@ class Hub : public sc_core::sc_module {
   void mmio_write(Initiator who, uint64_t addr, const uint8_t* bytes, unsigned len, const rtl::op_t& op = {});
   /// Read of 1..64 bytes; the callback gets the data (empty: no completion with data) when it has come back.
   void mmio_read(Initiator who, uint64_t addr, unsigned len, std::function<void(std::vector<uint8_t>)> done);
+  /// The GPU's copy engine: a posted write of 1..MPS bytes, not crossing 4 KiB, leaves the GPU now, without the cost of
+  /// a store. False, with nothing sent, when the transmit buffer of the GPU's link is full (two TLPs beyond the one on
+  /// it).
+  bool gpu_write(uint64_t addr, const uint8_t* bytes, unsigned len);
   /// A configuration access is not timed: bus enumeration lies before the measured time (see ConfigSpace).
 
   /// What the hub has still to do, for the process that clocks the NIC (see DelayQueue).
@@ -114,11 +103,45 @@ class Hub : public sc_core::sc_module {
     host_write_.push_back(std::move(fn));
   }
 
+  /// The same for a write to GPU memory; the clock may run ahead of the kernel then (DelayQueue::now()).
+  void on_gpu_write(std::function<void(uint64_t addr, unsigned len)> fn) { gpu_write_.push_back(std::move(fn)); }
+
+  /// Called when a message has reached the interrupt controller (kIrqBase), behind the writes before it.
+  void on_message(std::function<void(uint64_t addr, uint32_t data)> fn) { message_.push_back(std::move(fn)); }
+
+  // ---- Faults ----
+  enum class Where : uint8_t { kHost, kGpu };
+  /// The answer to the nth read by the NIC that arrives at this memory from now on (0: the next one).
+  void inject(Where where, uint64_t nth, const FaultPlan& plan);
+  /// Asked for every read by the NIC that inject() says nothing about.
+  void on_nic_read(std::function<FaultPlan(Where where, const Tlp& read)> fn);
+  /// A completion that nobody asked for, from the root complex to the NIC: leaves now.
+  void inject_completion(Tlp completion);
+
+  // ---- Surprise removal ----
+  /// The NIC's link goes down: what is under way on it is lost, loads from the NIC end without data, later ones too.
+  void take_down_nic();
+  /// The link comes up again as after a reset: full credits, nothing under way.
+  void bring_up_nic();
+  bool nic_up() const;
+
+  // ---- Topology ----
+  /// "direct", "PIX", "PXB", "PHB", "SYS".
+  const char* distance() const;
+  /// Hops of the NIC's requests to a memory, in order.
+  std::vector<Hop> way(Where where) const;
+  /// Of any TLP's way.
+  std::vector<Hop> way(Topology::Port from, Topology::Port to) const;
+  /// Of the NIC's link, the direction that starts at `from`.
+  Link::Counters nic_link(End from, uint64_t now_ps) const;
+
   const Counters& counters() const;
   /// At `now_ps`, which is not in the past.
   Usage usage(uint64_t now_ps) const;
-  /// True when no TLP is on its way.
+  /// True when no TLP is on its way, no read is unanswered and no credit is away.
   bool idle() const;
+  /// What keeps it from being idle, for an error message; empty when idle.
+  std::string pending() const;
 
  private:
   struct Impl;
@@ -126,6 +149,8 @@ class Hub : public sc_core::sc_module {
   TlpTarget* nic_ = nullptr;
   Memory host_, gpu_;
   std::vector<std::function<void(uint64_t, unsigned, const rtl::op_t&)>> host_write_;
+  std::vector<std::function<void(uint64_t, unsigned)>> gpu_write_;
+  std::vector<std::function<void(uint64_t, uint32_t)>> message_;
 };
 
 }  // namespace rnic::pcie

@@ -30,6 +30,9 @@ struct Tlp {
   }
   unsigned first_be() const { return hdr[1] & 15; }
   unsigned last_be() const { return (hdr[1] >> 4) & 15; }
+  bool relaxed() const { return (hdr[0] >> 13) & 1; }   ///< relaxed ordering
+  bool id_based() const { return (hdr[0] >> 18) & 1; }  ///< ID-based ordering
+  bool poisoned() const { return (hdr[0] >> 14) & 1; }
   /// DW-aligned address of a memory request.
   uint64_t address() const { return four_dw() ? uint64_t{hdr[2]} << 32 | (hdr[3] & ~3u) : uint64_t{hdr[2] & ~3u}; }
   /// Bytes on the link with framing and data-link layer: header + payload + 4 (STP) + 4 (LCRC).

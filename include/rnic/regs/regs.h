@@ -104,6 +104,7 @@ enum class EventKind : uint8_t {
   kWqeError = 2,  ///< error CQE written
   kCqOverrun = 3,  ///< CQE dropped: the ring is full
   kCqInvalid = 4,  ///< CQE dropped: no such CQ
+  kPcie = 14,  ///< PCIe error; vendor names its bit in the AER status, 0x80 more for a correctable one
   kMmio = 15,  ///< MMIO request refused; address says where
 };
 
@@ -203,9 +204,13 @@ inline constexpr Field kFields[] = {kState, kTransport, kMtu, kSqWhere, kLogSqSi
 namespace cqc {
 inline constexpr Field kValid{"valid", 0, 1, Access::kReadWrite, 0x0, "The context may be used."};
 inline constexpr Field kLogSize{"log_size", 8, 5, Access::kReadWrite, 0x0, "Size of the queue: 2^n CQEs of 64 B."};
+inline constexpr Field kIrqVector{"irq_vector", 48, 6, Access::kReadWrite, 0x0, "MSI-X vector."};
+inline constexpr Field kIrqEn{"irq_en", 63, 1, Access::kReadWrite, 0x0, "The queue, armed, raises its vector."};
 inline constexpr Field kBase{"base", 64, 64, Access::kReadWrite, 0x0, "Bus address of the ring, 64 B aligned."};
 inline constexpr Field kCi{"ci", 128, 24, Access::kReadWrite, 0x0, "First consumer index."};
-inline constexpr Field kFields[] = {kValid, kLogSize, kBase, kCi};
+inline constexpr Field kIrqCount{"irq_count", 160, 16, Access::kReadWrite, 0x0, "Moderation: CQEs that raise the vector at once; 0 counts as 1."};
+inline constexpr Field kIrqPeriod{"irq_period", 176, 16, Access::kReadWrite, 0x0, "Moderation: microseconds that a CQE may wait for company; 0: none."};
+inline constexpr Field kFields[] = {kValid, kLogSize, kIrqVector, kIrqEn, kBase, kCi, kIrqCount, kIrqPeriod};
 }
 
 namespace mpt {
@@ -214,12 +219,14 @@ inline constexpr Field kLocalWrite{"local_write", 1, 1, Access::kReadWrite, 0x0,
 inline constexpr Field kRemoteRead{"remote_read", 2, 1, Access::kReadWrite, 0x0, "RDMA READ by remote allowed."};
 inline constexpr Field kRemoteWrite{"remote_write", 3, 1, Access::kReadWrite, 0x0, "RDMA WRITE by remote allowed."};
 inline constexpr Field kRemoteAtomic{"remote_atomic", 4, 1, Access::kReadWrite, 0x0, "Atomics by remote allowed."};
+inline constexpr Field kRelaxed{"relaxed", 5, 1, Access::kReadWrite, 0x0, "Reads of the region may pass earlier writes, and its writes each other (relaxed ordering)."};
+inline constexpr Field kIdBased{"id_based", 6, 1, Access::kReadWrite, 0x0, "Accesses to the region may pass those of other requesters (ID-based ordering)."};
 inline constexpr Field kVariant{"variant", 8, 8, Access::kReadWrite, 0x0, "Low byte of lkey and rkey."};
 inline constexpr Field kPd{"pd", 32, 24, Access::kReadWrite, 0x0, "Protection domain."};
 inline constexpr Field kStart{"start", 64, 64, Access::kReadWrite, 0x0, "Virtual address of the region's first byte."};
 inline constexpr Field kLength{"length", 128, 64, Access::kReadWrite, 0x0, "Length in bytes."};
 inline constexpr Field kIova{"iova", 192, 64, Access::kReadWrite, 0x0, "Bus address of the region's first byte."};
-inline constexpr Field kFields[] = {kValid, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic, kVariant, kPd, kStart, kLength, kIova};
+inline constexpr Field kFields[] = {kValid, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic, kRelaxed, kIdBased, kVariant, kPd, kStart, kLength, kIova};
 }
 
 namespace cmd {
@@ -299,7 +306,7 @@ inline constexpr uint32_t kMptMiss = 0x1138;
 inline constexpr uint32_t kCqeOk = 0x1140;
 inline constexpr uint32_t kCqOverrun = 0x1148;
 inline constexpr uint32_t kCplUnexpected = 0x1150;
-inline constexpr uint32_t kCplError = 0x1158;
+inline constexpr uint32_t kCplUr = 0x1158;
 inline constexpr uint32_t kCplMalformed = 0x1160;
 inline constexpr uint32_t kMmioUnsupported = 0x1168;
 inline constexpr uint32_t kArpFrag = 0x1170;
@@ -324,6 +331,11 @@ inline constexpr uint32_t kArpEvtLost = 0x1200;
 inline constexpr uint32_t kArpStallHazard = 0x1208;
 inline constexpr uint32_t kArpStallRead = 0x1210;
 inline constexpr uint32_t kArpStallDrain = 0x1218;
+inline constexpr uint32_t kCplCa = 0x1220;
+inline constexpr uint32_t kCplPoisoned = 0x1228;
+inline constexpr uint32_t kCplTimeout = 0x1230;
+inline constexpr uint32_t kIrqSent = 0x1238;
+inline constexpr uint32_t kFlr = 0x1240;
 inline constexpr uint32_t kLogHead = 0x8000;
 inline constexpr uint32_t kLogCount = 0x8004;
 inline constexpr uint32_t kErrorLogKind = 0x8200;
@@ -631,7 +643,7 @@ inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
 inline constexpr Field kFields[] = {kValue};
 }
 
-namespace cpl_error {
+namespace cpl_ur {
 inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
 inline constexpr Field kFields[] = {kValue};
 }
@@ -756,6 +768,31 @@ inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
 inline constexpr Field kFields[] = {kValue};
 }
 
+namespace cpl_ca {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cpl_poisoned {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cpl_timeout {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace irq_sent {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace flr {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
 namespace log_head {
 inline constexpr Field kIndex{"index", 0, 4, Access::kRead, 0x0, "Index."};
 inline constexpr Field kFields[] = {kIndex};
@@ -849,8 +886,8 @@ inline constexpr Register kRegisters[] = {
     {"page.cq_arm", "CQ arm. Asks for one event when the CQ gets a CQE beyond this index. The page number names the CQ.", 0, false, 32, 0x18, {1024, 1}, {0x100, 0x0}, bar0::page_cq_arm::kFields, 2},
     {"page.bf", "BlueFlame buffer. A WQE of up to 128 B pushed in pieces of 64 B. Only whole, 64 B aligned writes of 64 B with all byte enables are taken.", 0, false, 512, 0x80, {1024, 2}, {0x100, 0x40}, bar0::page_bf::kFields, 1},
     {"qpc", "QP context. Everything the NIC needs to send on a queue pair. Takes effect with CMD QpModify; see the ownership rule in docs/models/bar_decoder.md.", 1, false, 1024, 0x0, {1024, 1}, {0x80, 0x0}, bar1::qpc::kFields, 33},
-    {"cqc", "CQ context. A completion queue. Takes effect with CMD CqModify.", 1, false, 512, 0x40000, {1024, 1}, {0x40, 0x0}, bar1::cqc::kFields, 4},
-    {"mpt", "Memory protection entry. A memory region. Index = key >> 8; the key's low byte must equal variant. Takes effect with CMD MkeyModify.", 1, false, 512, 0x400000, {65536, 1}, {0x40, 0x0}, bar1::mpt::kFields, 10},
+    {"cqc", "CQ context. A completion queue. Takes effect with CMD CqModify.", 1, false, 512, 0x40000, {1024, 1}, {0x40, 0x0}, bar1::cqc::kFields, 8},
+    {"mpt", "Memory protection entry. A memory region. Index = key >> 8; the key's low byte must equal variant. Takes effect with CMD MkeyModify.", 1, false, 512, 0x400000, {65536, 1}, {0x40, 0x0}, bar1::mpt::kFields, 12},
     {"cmd", "Command. A write of 4 B with all byte enables issues a command. Unknown operations and an index out of range are refused and counted in mmio_unsupported.", 1, false, 32, 0xf00000, {1, 1}, {0x0, 0x0}, bar1::cmd::kFields, 2},
     {"cmd_status", "Commands accepted. Counts accepted commands, modulo 2^32.", 1, false, 32, 0xf00004, {1, 1}, {0x0, 0x0}, bar1::cmd_status::kFields, 1},
     {"free", "Free device memory. Rings, by the driver's choice.", 1, true, 32, 0x1000000, {62914560, 1}, {0x4, 0x0}, nullptr, 0},
@@ -909,9 +946,9 @@ inline constexpr Register kRegisters[] = {
     {"mpt_miss", "Memory protection entries read from device memory.", 2, false, 64, 0x1138, {1, 1}, {0x0, 0x0}, bar2::mpt_miss::kFields, 1},
     {"cqe_ok", "Successful CQEs written.", 2, false, 64, 0x1140, {1, 1}, {0x0, 0x0}, bar2::cqe_ok::kFields, 1},
     {"cq_overrun", "CQEs dropped because the ring was full.", 2, false, 64, 0x1148, {1, 1}, {0x0, 0x0}, bar2::cq_overrun::kFields, 1},
-    {"cpl_unexpected", "PCIe completions without a request.", 2, false, 64, 0x1150, {1, 1}, {0x0, 0x0}, bar2::cpl_unexpected::kFields, 1},
-    {"cpl_error", "PCIe completions with UR, CA or poisoned data.", 2, false, 64, 0x1158, {1, 1}, {0x0, 0x0}, bar2::cpl_error::kFields, 1},
-    {"cpl_malformed", "Malformed PCIe completions.", 2, false, 64, 0x1160, {1, 1}, {0x0, 0x0}, bar2::cpl_malformed::kFields, 1},
+    {"cpl_unexpected", "PCIe completions without a request, or of one already given up.", 2, false, 64, 0x1150, {1, 1}, {0x0, 0x0}, bar2::cpl_unexpected::kFields, 1},
+    {"cpl_ur", "PCIe completions with status UR (unsupported request).", 2, false, 64, 0x1158, {1, 1}, {0x0, 0x0}, bar2::cpl_ur::kFields, 1},
+    {"cpl_malformed", "PCIe completions whose length is a lie, or that do not fit their request.", 2, false, 64, 0x1160, {1, 1}, {0x0, 0x0}, bar2::cpl_malformed::kFields, 1},
     {"mmio_unsupported", "Requests to the NIC that it could not serve; each is in the error log.", 2, false, 64, 0x1168, {1, 1}, {0x0, 0x0}, bar2::mmio_unsupported::kFields, 1},
     {"arp_frag", "Fragments accepted.", 2, false, 64, 0x1170, {1, 1}, {0x0, 0x0}, bar2::arp_frag::kFields, 1},
     {"arp_beat", "64 B beats of fragments accumulated.", 2, false, 64, 0x1178, {1, 1}, {0x0, 0x0}, bar2::arp_beat::kFields, 1},
@@ -935,6 +972,11 @@ inline constexpr Register kRegisters[] = {
     {"arp_stall_hazard", "Cycles in which a beat waited for its address in the adder.", 2, false, 64, 0x1208, {1, 1}, {0x0, 0x0}, bar2::arp_stall_hazard::kFields, 1},
     {"arp_stall_read", "Cycles in which a beat waited for the accumulators' read port.", 2, false, 64, 0x1210, {1, 1}, {0x0, 0x0}, bar2::arp_stall_read::kFields, 1},
     {"arp_stall_drain", "Cycles in which a result waited for the DMA.", 2, false, 64, 0x1218, {1, 1}, {0x0, 0x0}, bar2::arp_stall_drain::kFields, 1},
+    {"cpl_ca", "PCIe completions with status CA (completer abort).", 2, false, 64, 0x1220, {1, 1}, {0x0, 0x0}, bar2::cpl_ca::kFields, 1},
+    {"cpl_poisoned", "PCIe completions with poisoned data.", 2, false, 64, 0x1228, {1, 1}, {0x0, 0x0}, bar2::cpl_poisoned::kFields, 1},
+    {"cpl_timeout", "PCIe reads given up because no completion came in time.", 2, false, 64, 0x1230, {1, 1}, {0x0, 0x0}, bar2::cpl_timeout::kFields, 1},
+    {"irq_sent", "MSI-X messages written.", 2, false, 64, 0x1238, {1, 1}, {0x0, 0x0}, bar2::irq_sent::kFields, 1},
+    {"flr", "Function-level resets.", 2, false, 64, 0x1240, {1, 1}, {0x0, 0x0}, bar2::flr::kFields, 1},
     {"log_head", "Error log: head. Entry that is written next; the latest one is the one before it.", 2, false, 32, 0x8000, {1, 1}, {0x0, 0x0}, bar2::log_head::kFields, 1},
     {"log_count", "Error log: count. Entries logged since reset, modulo 2^32; the log keeps the latest 16.", 2, false, 32, 0x8004, {1, 1}, {0x0, 0x0}, bar2::log_count::kFields, 1},
     {"error_log.kind", "What happened; 0: empty entry.", 2, false, 32, 0x8200, {16, 1}, {0x20, 0x0}, bar2::error_log_kind::kFields, 1},
@@ -950,7 +992,7 @@ inline constexpr Register kRegisters[] = {
     {"msix.addr_hi", "Address of the message, high half.", 2, false, 32, 0x20004, {64, 1}, {0x10, 0x0}, bar2::msix_addr_hi::kFields, 1},
     {"msix.data", "Data of the message.", 2, false, 32, 0x20008, {64, 1}, {0x10, 0x0}, bar2::msix_data::kFields, 1},
     {"msix.ctrl", "Vector control.", 2, false, 32, 0x2000c, {64, 1}, {0x10, 0x0}, bar2::msix_ctrl::kFields, 1},
-    {"msix_pba", "MSI-X pending bits. One bit per vector. No interrupt is raised yet: reads 0.", 2, false, 64, 0x30000, {1, 1}, {0x0, 0x0}, bar2::msix_pba::kFields, 1},
+    {"msix_pba", "MSI-X pending bits. One bit per vector: a message waits, because it or the function is masked or not enabled, or for its turn.", 2, false, 64, 0x30000, {1, 1}, {0x0, 0x0}, bar2::msix_pba::kFields, 1},
 };
 
 /// All counters, by offset; they lie without gaps from kCounterBase on.
@@ -980,26 +1022,26 @@ inline constexpr Counter kCounters[] = {
     {"implied_nak_seq_err", "ACKs whose PSN implied a lost READ or atomic response (hw_counters).", 0x10b0, CounterSource::kLater, 0},
     {"local_ack_timeout_err", "Expired ACK timers (hw_counters).", 0x10b8, CounterSource::kLater, 0},
     {"rnr_nak_retry_err", "RNR NAKs received (hw_counters).", 0x10c0, CounterSource::kLater, 0},
-    {"req_cqe_error", "Error CQEs of the requester, flushed ones included (hw_counters).", 0x10c8, CounterSource::kPulse, 4},
+    {"req_cqe_error", "Error CQEs of the requester, flushed ones included (hw_counters).", 0x10c8, CounterSource::kPulse, 8},
     {"req_cqe_flush_error", "Flushed CQEs of the requester (hw_counters).", 0x10d0, CounterSource::kModel, 0},
     {"resp_cqe_error", "Error CQEs of the responder (hw_counters).", 0x10d8, CounterSource::kLater, 0},
     {"np_cnp_sent", "CNPs sent (hw_counters).", 0x10e0, CounterSource::kLater, 0},
     {"np_ecn_marked_roce_packets", "RoCE packets received with the ECN mark (hw_counters).", 0x10e8, CounterSource::kLater, 0},
     {"rp_cnp_handled", "CNPs received and acted upon (hw_counters).", 0x10f0, CounterSource::kLater, 0},
-    {"db_rx", "SQ doorbells and BlueFlame pushes taken.", 0x10f8, CounterSource::kPulse, 14},
-    {"db_coalesced", "Doorbells for a QP that was already waiting.", 0x1100, CounterSource::kPulse, 13},
-    {"db_invalid", "Doorbells for a QP that cannot send.", 0x1108, CounterSource::kPulse, 12},
-    {"bf_hit", "WQEs taken from the BlueFlame buffer.", 0x1110, CounterSource::kPulse, 11},
-    {"bf_fallback", "Pushed WQEs found incomplete or stale, fetched from the ring. A push whose buffer another QP has taken since is not counted.", 0x1118, CounterSource::kPulse, 10},
-    {"wqe_fetch", "WQEs read from a ring.", 0x1120, CounterSource::kPulse, 9},
-    {"qpc_miss", "QP contexts read from device memory.", 0x1128, CounterSource::kPulse, 8},
-    {"cqc_miss", "CQ contexts read from device memory.", 0x1130, CounterSource::kPulse, 7},
-    {"mpt_miss", "Memory protection entries read from device memory.", 0x1138, CounterSource::kPulse, 6},
-    {"cqe_ok", "Successful CQEs written.", 0x1140, CounterSource::kPulse, 5},
-    {"cq_overrun", "CQEs dropped because the ring was full.", 0x1148, CounterSource::kPulse, 3},
-    {"cpl_unexpected", "PCIe completions without a request.", 0x1150, CounterSource::kPulse, 2},
-    {"cpl_error", "PCIe completions with UR, CA or poisoned data.", 0x1158, CounterSource::kPulse, 1},
-    {"cpl_malformed", "Malformed PCIe completions.", 0x1160, CounterSource::kPulse, 0},
+    {"db_rx", "SQ doorbells and BlueFlame pushes taken.", 0x10f8, CounterSource::kPulse, 18},
+    {"db_coalesced", "Doorbells for a QP that was already waiting.", 0x1100, CounterSource::kPulse, 17},
+    {"db_invalid", "Doorbells for a QP that cannot send.", 0x1108, CounterSource::kPulse, 16},
+    {"bf_hit", "WQEs taken from the BlueFlame buffer.", 0x1110, CounterSource::kPulse, 15},
+    {"bf_fallback", "Pushed WQEs found incomplete or stale, fetched from the ring. A push whose buffer another QP has taken since is not counted.", 0x1118, CounterSource::kPulse, 14},
+    {"wqe_fetch", "WQEs read from a ring.", 0x1120, CounterSource::kPulse, 13},
+    {"qpc_miss", "QP contexts read from device memory.", 0x1128, CounterSource::kPulse, 12},
+    {"cqc_miss", "CQ contexts read from device memory.", 0x1130, CounterSource::kPulse, 11},
+    {"mpt_miss", "Memory protection entries read from device memory.", 0x1138, CounterSource::kPulse, 10},
+    {"cqe_ok", "Successful CQEs written.", 0x1140, CounterSource::kPulse, 9},
+    {"cq_overrun", "CQEs dropped because the ring was full.", 0x1148, CounterSource::kPulse, 7},
+    {"cpl_unexpected", "PCIe completions without a request, or of one already given up.", 0x1150, CounterSource::kPulse, 6},
+    {"cpl_ur", "PCIe completions with status UR (unsupported request).", 0x1158, CounterSource::kPulse, 5},
+    {"cpl_malformed", "PCIe completions whose length is a lie, or that do not fit their request.", 0x1160, CounterSource::kPulse, 1},
     {"mmio_unsupported", "Requests to the NIC that it could not serve; each is in the error log.", 0x1168, CounterSource::kModel, 0},
     {"arp_frag", "Fragments accepted.", 0x1170, CounterSource::kArp, 21},
     {"arp_beat", "64 B beats of fragments accumulated.", 0x1178, CounterSource::kArp, 20},
@@ -1023,8 +1065,13 @@ inline constexpr Counter kCounters[] = {
     {"arp_stall_hazard", "Cycles in which a beat waited for its address in the adder.", 0x1208, CounterSource::kArp, 2},
     {"arp_stall_read", "Cycles in which a beat waited for the accumulators' read port.", 0x1210, CounterSource::kArp, 1},
     {"arp_stall_drain", "Cycles in which a result waited for the DMA.", 0x1218, CounterSource::kArp, 0},
+    {"cpl_ca", "PCIe completions with status CA (completer abort).", 0x1220, CounterSource::kPulse, 4},
+    {"cpl_poisoned", "PCIe completions with poisoned data.", 0x1228, CounterSource::kPulse, 3},
+    {"cpl_timeout", "PCIe reads given up because no completion came in time.", 0x1230, CounterSource::kPulse, 2},
+    {"irq_sent", "MSI-X messages written.", 0x1238, CounterSource::kPulse, 0},
+    {"flr", "Function-level resets.", 0x1240, CounterSource::kModel, 0},
 };
 inline constexpr uint32_t kCounterBase = 0x1000;
-inline constexpr uint32_t kNumCounters = 68;
+inline constexpr uint32_t kNumCounters = 73;
 
 }  // namespace rnic::regs

@@ -288,7 +288,7 @@ struct op_t {
 
 /// rnic_pkg::pcie_cfg_t
 struct pcie_cfg_t {
-  static constexpr unsigned kWidth = 26;
+  static constexpr unsigned kWidth = 80;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool bus_master{};
   bool ext_tag{};
@@ -296,24 +296,39 @@ struct pcie_cfg_t {
   uint8_t mps{};
   uint8_t mrrs{};
   bool rcb{};
+  bool ro_en{};
+  bool ido_en{};
+  uint8_t cplh{};
+  uint16_t cpld{};
+  uint32_t cpl_timeout{};
   uint16_t requester_id{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 25, 1, bus_master);
-    put_bits(words_, lsb_ + 24, 1, ext_tag);
-    put_bits(words_, lsb_ + 23, 1, tag10);
-    put_bits(words_, lsb_ + 20, 3, mps);
-    put_bits(words_, lsb_ + 17, 3, mrrs);
-    put_bits(words_, lsb_ + 16, 1, rcb);
+    put_bits(words_, lsb_ + 79, 1, bus_master);
+    put_bits(words_, lsb_ + 78, 1, ext_tag);
+    put_bits(words_, lsb_ + 77, 1, tag10);
+    put_bits(words_, lsb_ + 74, 3, mps);
+    put_bits(words_, lsb_ + 71, 3, mrrs);
+    put_bits(words_, lsb_ + 70, 1, rcb);
+    put_bits(words_, lsb_ + 69, 1, ro_en);
+    put_bits(words_, lsb_ + 68, 1, ido_en);
+    put_bits(words_, lsb_ + 60, 8, cplh);
+    put_bits(words_, lsb_ + 48, 12, cpld);
+    put_bits(words_, lsb_ + 16, 32, cpl_timeout);
     put_bits(words_, lsb_ + 0, 16, requester_id);
   }
   static pcie_cfg_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     pcie_cfg_t r_;
-    get_bits(words_, lsb_ + 25, 1, r_.bus_master);
-    get_bits(words_, lsb_ + 24, 1, r_.ext_tag);
-    get_bits(words_, lsb_ + 23, 1, r_.tag10);
-    get_bits(words_, lsb_ + 20, 3, r_.mps);
-    get_bits(words_, lsb_ + 17, 3, r_.mrrs);
-    get_bits(words_, lsb_ + 16, 1, r_.rcb);
+    get_bits(words_, lsb_ + 79, 1, r_.bus_master);
+    get_bits(words_, lsb_ + 78, 1, r_.ext_tag);
+    get_bits(words_, lsb_ + 77, 1, r_.tag10);
+    get_bits(words_, lsb_ + 74, 3, r_.mps);
+    get_bits(words_, lsb_ + 71, 3, r_.mrrs);
+    get_bits(words_, lsb_ + 70, 1, r_.rcb);
+    get_bits(words_, lsb_ + 69, 1, r_.ro_en);
+    get_bits(words_, lsb_ + 68, 1, r_.ido_en);
+    get_bits(words_, lsb_ + 60, 8, r_.cplh);
+    get_bits(words_, lsb_ + 48, 12, r_.cpld);
+    get_bits(words_, lsb_ + 16, 32, r_.cpl_timeout);
     get_bits(words_, lsb_ + 0, 16, r_.requester_id);
     return r_;
   }
@@ -666,21 +681,31 @@ struct qpc_t {
 struct cqc_t {
   static constexpr unsigned kWidth = 512;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
-  std::array<uint32_t, 11> rsvd3{};
+  std::array<uint32_t, 10> rsvd3{};
+  uint16_t irq_period{};
+  uint16_t irq_count{};
   uint8_t rsvd2{};
   uint32_t ci{};
   uint64_t base{};
-  uint32_t rsvd1{};
+  bool irq_en{};
+  uint16_t rsvd1{};
+  uint8_t irq_vector{};
+  uint16_t rsvd1b{};
   uint32_t rsvd0{};
   uint8_t log_size{};
   uint8_t rsvdz{};
   bool valid{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 160, 352, rsvd3);
+    put_bits(words_, lsb_ + 192, 320, rsvd3);
+    put_bits(words_, lsb_ + 176, 16, irq_period);
+    put_bits(words_, lsb_ + 160, 16, irq_count);
     put_bits(words_, lsb_ + 152, 8, rsvd2);
     put_bits(words_, lsb_ + 128, 24, ci);
     put_bits(words_, lsb_ + 64, 64, base);
-    put_bits(words_, lsb_ + 32, 32, rsvd1);
+    put_bits(words_, lsb_ + 63, 1, irq_en);
+    put_bits(words_, lsb_ + 54, 9, rsvd1);
+    put_bits(words_, lsb_ + 48, 6, irq_vector);
+    put_bits(words_, lsb_ + 32, 16, rsvd1b);
     put_bits(words_, lsb_ + 13, 19, rsvd0);
     put_bits(words_, lsb_ + 8, 5, log_size);
     put_bits(words_, lsb_ + 1, 7, rsvdz);
@@ -688,11 +713,16 @@ struct cqc_t {
   }
   static cqc_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     cqc_t r_;
-    get_bits(words_, lsb_ + 160, 352, r_.rsvd3);
+    get_bits(words_, lsb_ + 192, 320, r_.rsvd3);
+    get_bits(words_, lsb_ + 176, 16, r_.irq_period);
+    get_bits(words_, lsb_ + 160, 16, r_.irq_count);
     get_bits(words_, lsb_ + 152, 8, r_.rsvd2);
     get_bits(words_, lsb_ + 128, 24, r_.ci);
     get_bits(words_, lsb_ + 64, 64, r_.base);
-    get_bits(words_, lsb_ + 32, 32, r_.rsvd1);
+    get_bits(words_, lsb_ + 63, 1, r_.irq_en);
+    get_bits(words_, lsb_ + 54, 9, r_.rsvd1);
+    get_bits(words_, lsb_ + 48, 6, r_.irq_vector);
+    get_bits(words_, lsb_ + 32, 16, r_.rsvd1b);
     get_bits(words_, lsb_ + 13, 19, r_.rsvd0);
     get_bits(words_, lsb_ + 8, 5, r_.log_size);
     get_bits(words_, lsb_ + 1, 7, r_.rsvdz);
@@ -718,7 +748,9 @@ struct mpt_t {
   uint32_t pd{};
   uint16_t rsvd0{};
   uint8_t variant{};
-  uint8_t rsvdz{};
+  bool rsvdz{};
+  bool id_based{};
+  bool relaxed{};
   bool remote_atomic{};
   bool remote_write{};
   bool remote_read{};
@@ -733,7 +765,9 @@ struct mpt_t {
     put_bits(words_, lsb_ + 32, 24, pd);
     put_bits(words_, lsb_ + 16, 16, rsvd0);
     put_bits(words_, lsb_ + 8, 8, variant);
-    put_bits(words_, lsb_ + 5, 3, rsvdz);
+    put_bits(words_, lsb_ + 7, 1, rsvdz);
+    put_bits(words_, lsb_ + 6, 1, id_based);
+    put_bits(words_, lsb_ + 5, 1, relaxed);
     put_bits(words_, lsb_ + 4, 1, remote_atomic);
     put_bits(words_, lsb_ + 3, 1, remote_write);
     put_bits(words_, lsb_ + 2, 1, remote_read);
@@ -750,7 +784,9 @@ struct mpt_t {
     get_bits(words_, lsb_ + 32, 24, r_.pd);
     get_bits(words_, lsb_ + 16, 16, r_.rsvd0);
     get_bits(words_, lsb_ + 8, 8, r_.variant);
-    get_bits(words_, lsb_ + 5, 3, r_.rsvdz);
+    get_bits(words_, lsb_ + 7, 1, r_.rsvdz);
+    get_bits(words_, lsb_ + 6, 1, r_.id_based);
+    get_bits(words_, lsb_ + 5, 1, r_.relaxed);
     get_bits(words_, lsb_ + 4, 1, r_.remote_atomic);
     get_bits(words_, lsb_ + 3, 1, r_.remote_write);
     get_bits(words_, lsb_ + 2, 1, r_.remote_read);
@@ -1118,23 +1154,26 @@ struct sched_cfg_t {
 
 /// rnic_pkg::rd_req_t
 struct rd_req_t {
-  static constexpr unsigned kWidth = 129;
+  static constexpr unsigned kWidth = 132;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint64_t addr{};
   uint16_t len{};
   bool more{};
+  uint8_t attr{};
   op_t op{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 65, 64, addr);
-    put_bits(words_, lsb_ + 52, 13, len);
-    put_bits(words_, lsb_ + 51, 1, more);
+    put_bits(words_, lsb_ + 68, 64, addr);
+    put_bits(words_, lsb_ + 55, 13, len);
+    put_bits(words_, lsb_ + 54, 1, more);
+    put_bits(words_, lsb_ + 51, 3, attr);
     op.pack_at(words_, lsb_ + 0);
   }
   static rd_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     rd_req_t r_;
-    get_bits(words_, lsb_ + 65, 64, r_.addr);
-    get_bits(words_, lsb_ + 52, 13, r_.len);
-    get_bits(words_, lsb_ + 51, 1, r_.more);
+    get_bits(words_, lsb_ + 68, 64, r_.addr);
+    get_bits(words_, lsb_ + 55, 13, r_.len);
+    get_bits(words_, lsb_ + 54, 1, r_.more);
+    get_bits(words_, lsb_ + 51, 3, r_.attr);
     r_.op = op_t::unpack_at(words_, lsb_ + 0);
     return r_;
   }
@@ -1179,20 +1218,23 @@ struct payload_t {
 
 /// rnic_pkg::wr_req_t
 struct wr_req_t {
-  static constexpr unsigned kWidth = 128;
+  static constexpr unsigned kWidth = 131;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   uint64_t addr{};
   uint16_t len{};
+  uint8_t attr{};
   op_t op{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 64, 64, addr);
-    put_bits(words_, lsb_ + 51, 13, len);
+    put_bits(words_, lsb_ + 67, 64, addr);
+    put_bits(words_, lsb_ + 54, 13, len);
+    put_bits(words_, lsb_ + 51, 3, attr);
     op.pack_at(words_, lsb_ + 0);
   }
   static wr_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     wr_req_t r_;
-    get_bits(words_, lsb_ + 64, 64, r_.addr);
-    get_bits(words_, lsb_ + 51, 13, r_.len);
+    get_bits(words_, lsb_ + 67, 64, r_.addr);
+    get_bits(words_, lsb_ + 54, 13, r_.len);
+    get_bits(words_, lsb_ + 51, 3, r_.attr);
     r_.op = op_t::unpack_at(words_, lsb_ + 0);
     return r_;
   }
@@ -1328,6 +1370,44 @@ struct cqe_req_t {
     get_bits(words_, lsb_ + 16, 32, r_.byte_cnt);
     get_bits(words_, lsb_ + 8, 8, r_.syndrome);
     get_bits(words_, lsb_ + 0, 8, r_.vendor);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::cq_note_t
+struct cq_note_t {
+  static constexpr unsigned kWidth = 74;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint16_t cqn{};
+  uint32_t index{};
+  bool solicited{};
+  bool irq_en{};
+  uint8_t irq_vector{};
+  uint16_t period{};
+  uint16_t count{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 64, 10, cqn);
+    put_bits(words_, lsb_ + 40, 24, index);
+    put_bits(words_, lsb_ + 39, 1, solicited);
+    put_bits(words_, lsb_ + 38, 1, irq_en);
+    put_bits(words_, lsb_ + 32, 6, irq_vector);
+    put_bits(words_, lsb_ + 16, 16, period);
+    put_bits(words_, lsb_ + 0, 16, count);
+  }
+  static cq_note_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    cq_note_t r_;
+    get_bits(words_, lsb_ + 64, 10, r_.cqn);
+    get_bits(words_, lsb_ + 40, 24, r_.index);
+    get_bits(words_, lsb_ + 39, 1, r_.solicited);
+    get_bits(words_, lsb_ + 38, 1, r_.irq_en);
+    get_bits(words_, lsb_ + 32, 6, r_.irq_vector);
+    get_bits(words_, lsb_ + 16, 16, r_.period);
+    get_bits(words_, lsb_ + 0, 16, r_.count);
     return r_;
   }
   Words pack() const {
@@ -1494,7 +1574,7 @@ struct ext_probe_t {
 
 /// rnic_pkg::stat_t
 struct stat_t {
-  static constexpr unsigned kWidth = 15;
+  static constexpr unsigned kWidth = 19;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool db_rx{};
   bool db_coalesced{};
@@ -1509,42 +1589,54 @@ struct stat_t {
   bool cqe_err{};
   bool cq_overrun{};
   bool cpl_unexpected{};
-  bool cpl_error{};
+  bool cpl_ur{};
+  bool cpl_ca{};
+  bool cpl_poisoned{};
+  bool cpl_timeout{};
   bool cpl_malformed{};
+  bool irq_sent{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 14, 1, db_rx);
-    put_bits(words_, lsb_ + 13, 1, db_coalesced);
-    put_bits(words_, lsb_ + 12, 1, db_invalid);
-    put_bits(words_, lsb_ + 11, 1, bf_hit);
-    put_bits(words_, lsb_ + 10, 1, bf_fallback);
-    put_bits(words_, lsb_ + 9, 1, wqe_fetch);
-    put_bits(words_, lsb_ + 8, 1, qpc_miss);
-    put_bits(words_, lsb_ + 7, 1, cqc_miss);
-    put_bits(words_, lsb_ + 6, 1, mpt_miss);
-    put_bits(words_, lsb_ + 5, 1, cqe_ok);
-    put_bits(words_, lsb_ + 4, 1, cqe_err);
-    put_bits(words_, lsb_ + 3, 1, cq_overrun);
-    put_bits(words_, lsb_ + 2, 1, cpl_unexpected);
-    put_bits(words_, lsb_ + 1, 1, cpl_error);
-    put_bits(words_, lsb_ + 0, 1, cpl_malformed);
+    put_bits(words_, lsb_ + 18, 1, db_rx);
+    put_bits(words_, lsb_ + 17, 1, db_coalesced);
+    put_bits(words_, lsb_ + 16, 1, db_invalid);
+    put_bits(words_, lsb_ + 15, 1, bf_hit);
+    put_bits(words_, lsb_ + 14, 1, bf_fallback);
+    put_bits(words_, lsb_ + 13, 1, wqe_fetch);
+    put_bits(words_, lsb_ + 12, 1, qpc_miss);
+    put_bits(words_, lsb_ + 11, 1, cqc_miss);
+    put_bits(words_, lsb_ + 10, 1, mpt_miss);
+    put_bits(words_, lsb_ + 9, 1, cqe_ok);
+    put_bits(words_, lsb_ + 8, 1, cqe_err);
+    put_bits(words_, lsb_ + 7, 1, cq_overrun);
+    put_bits(words_, lsb_ + 6, 1, cpl_unexpected);
+    put_bits(words_, lsb_ + 5, 1, cpl_ur);
+    put_bits(words_, lsb_ + 4, 1, cpl_ca);
+    put_bits(words_, lsb_ + 3, 1, cpl_poisoned);
+    put_bits(words_, lsb_ + 2, 1, cpl_timeout);
+    put_bits(words_, lsb_ + 1, 1, cpl_malformed);
+    put_bits(words_, lsb_ + 0, 1, irq_sent);
   }
   static stat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     stat_t r_;
-    get_bits(words_, lsb_ + 14, 1, r_.db_rx);
-    get_bits(words_, lsb_ + 13, 1, r_.db_coalesced);
-    get_bits(words_, lsb_ + 12, 1, r_.db_invalid);
-    get_bits(words_, lsb_ + 11, 1, r_.bf_hit);
-    get_bits(words_, lsb_ + 10, 1, r_.bf_fallback);
-    get_bits(words_, lsb_ + 9, 1, r_.wqe_fetch);
-    get_bits(words_, lsb_ + 8, 1, r_.qpc_miss);
-    get_bits(words_, lsb_ + 7, 1, r_.cqc_miss);
-    get_bits(words_, lsb_ + 6, 1, r_.mpt_miss);
-    get_bits(words_, lsb_ + 5, 1, r_.cqe_ok);
-    get_bits(words_, lsb_ + 4, 1, r_.cqe_err);
-    get_bits(words_, lsb_ + 3, 1, r_.cq_overrun);
-    get_bits(words_, lsb_ + 2, 1, r_.cpl_unexpected);
-    get_bits(words_, lsb_ + 1, 1, r_.cpl_error);
-    get_bits(words_, lsb_ + 0, 1, r_.cpl_malformed);
+    get_bits(words_, lsb_ + 18, 1, r_.db_rx);
+    get_bits(words_, lsb_ + 17, 1, r_.db_coalesced);
+    get_bits(words_, lsb_ + 16, 1, r_.db_invalid);
+    get_bits(words_, lsb_ + 15, 1, r_.bf_hit);
+    get_bits(words_, lsb_ + 14, 1, r_.bf_fallback);
+    get_bits(words_, lsb_ + 13, 1, r_.wqe_fetch);
+    get_bits(words_, lsb_ + 12, 1, r_.qpc_miss);
+    get_bits(words_, lsb_ + 11, 1, r_.cqc_miss);
+    get_bits(words_, lsb_ + 10, 1, r_.mpt_miss);
+    get_bits(words_, lsb_ + 9, 1, r_.cqe_ok);
+    get_bits(words_, lsb_ + 8, 1, r_.cqe_err);
+    get_bits(words_, lsb_ + 7, 1, r_.cq_overrun);
+    get_bits(words_, lsb_ + 6, 1, r_.cpl_unexpected);
+    get_bits(words_, lsb_ + 5, 1, r_.cpl_ur);
+    get_bits(words_, lsb_ + 4, 1, r_.cpl_ca);
+    get_bits(words_, lsb_ + 3, 1, r_.cpl_poisoned);
+    get_bits(words_, lsb_ + 2, 1, r_.cpl_timeout);
+    get_bits(words_, lsb_ + 1, 1, r_.cpl_malformed);
+    get_bits(words_, lsb_ + 0, 1, r_.irq_sent);
     return r_;
   }
   Words pack() const {

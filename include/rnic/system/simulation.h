@@ -51,17 +51,28 @@ class Simulation {
   virtual unsigned assertion_failures() const = 0;
   /// Names of the threads that have not ended.
   std::vector<std::string> unfinished() const;
+  /// What is left over at the end of run(): why it was no finish, threads that have not ended, TLPs that nobody
+  /// consumed, credits and tags that were not returned. Empty when nothing is.
+  const std::string& left_over() const { return left_over_; }
+  /// For a run that is cut off on purpose: what is left over is no fault, and why.
+  void allow_left_over(const std::string& reason);
+  /// left_over() of the latest run in this process that did not allow it: what the tests' main fails a test with.
+  static const std::string& fault();
 
  protected:
   /// Nothing in flight in any model.
   virtual bool idle() const = 0;
+  /// What keeps the models from being idle, or was not given back; empty when nothing.
+  virtual std::string pending() const { return idle() ? "" : "the models are not idle"; }
 
  private:
+  void look_for_left_overs(RunEnd end);
   struct Threads;
   RunLimits limits_;
   Observers observers_;
   std::unique_ptr<Threads> threads_;
   bool ran_ = false;
+  std::string left_over_, allowed_;
 };
 
 }  // namespace rnic

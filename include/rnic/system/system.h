@@ -45,6 +45,7 @@ class System : public Simulation {
 
  protected:
   bool idle() const override;
+  std::string pending() const override;
 
  private:
   Profile profile_;

@@ -74,6 +74,10 @@ enum class FaultKind : uint8_t {
   kMmio,      ///< a 4 B write to any offset of a BAR
   kQpError,   ///< the queue pair is moved to the error state
   kPause,     ///< a PFC frame pauses a priority of port 0
+  kRead,      ///< a read by the NIC is answered wrongly
+  kStray,     ///< a completion that nobody asked for
+  kFlr,       ///< function-level reset; the driver sets the device up again
+  kRemoval,   ///< the NIC is pulled out, and plugged in and set up again after `for_ns`
 };
 
 struct ScenarioFault {
@@ -91,6 +95,9 @@ struct ScenarioFault {
   double for_ns = 0;
   double at_ns = 0;
   pcie::Initiator initiator = pcie::Initiator::kCpu;
+  host::Space memory = host::Space::kGpu;  ///< kRead: which one is asked
+  uint64_t nth = 0;                        ///< kRead: of the reads that arrive there from at_ns on
+  pcie::FaultPlan plan;                    ///< kRead
 };
 
 /// What must be true after the run; every member given is one check.
