@@ -28,8 +28,8 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RDL = ROOT / "rtl/regs"
 BAR_SIZES = [256 << 10, 256 << 20, 4 << 20]
-CONTEXTS = {"qpc": "qpc_t", "cqc": "cqc_t", "mpt": "mpt_t"}
-BASES = {"qpc": "QpcBase", "cqc": "CqcBase", "mpt": "MptBase", "free": "DmFreeBase"}
+CONTEXTS = {"qpc": "qpc_t", "cqc": "cqc_t", "mpt": "mpt_t", "query": "query_t"}
+BASES = {"qpc": "QpcBase", "cqc": "CqcBase", "mpt": "MptBase", "query": "QueryBase", "free": "DmFreeBase"}
 # Source of a counter -> the pulses that it counts
 PULSES = {"pulse": "stat_t", "arp": "arp_stat_t"}
 # SystemRDL enumeration -> prefix of the constants in rnic_pkg.sv, and members that exist only here
@@ -38,7 +38,7 @@ ENUMS = {
     "transport_e": ("Trans", set()),
     "sq_where_e": ("Sq", set()),
     "cmd_op_e": ("Cmd", set()),
-    "event_kind_e": ("Evt", {"Mmio", "Pcie"}),
+    "event_kind_e": ("Evt", {"Mmio", "Pcie", "Thermal"}),
 }
 
 
@@ -172,8 +172,8 @@ def compare(consts, structs, registers):
             if counted.count(p) != pulses.count(p):
                 bad.append(f"{struct}.{p}: {pulses.count(p)} times in rtl/pkg, counted by {counted.count(p)} registers")
     for r in registers:
-        if r.source and not re.match(r"(pulse|arp):\w+$|model$|mac$|later$", r.source):
-            bad.append(f"{r.path}: counter_source '{r.source}' is none of pulse:<name>, arp:<name>, model, mac, later")
+        if r.source and not re.match(r"(pulse|arp):\w+$|model$|mac$|pcie$|later$", r.source):
+            bad.append(f"{r.path}: counter_source '{r.source}' is none of pulse:<name>, arp:<name>, model, mac, pcie, later")
     return bad
 
 
@@ -241,6 +241,7 @@ enum class CounterSource : uint8_t {
   kArp,    ///< counts a pulse of the AllReduce engine's arp_stat_t
   kModel,  ///< counted by the BAR decoder
   kMac,    ///< read from the MAC
+  kPcie,   ///< read from the models at the PCIe pins
   kLater,  ///< nobody counts it yet: 0 unless somebody provides it
 };
 
@@ -365,12 +366,12 @@ def markdown(tops, registers, consts):
                     "64 bits each, read only, cleared together by `counter_ctrl`. Read them with one read of 8 B, or high half, "
                     "low half, high half again. Counted by: *RTL* a pulse of `stat_t`, *AllReduce* a pulse of the engine's "
                     "`arp_stat_t` (allreduce.md; the NIC has no receiver yet, and they read as 0 in it), *model* the BAR "
-                    "decoder, *MAC* the MAC; "
+                    "decoder, *MAC* the MAC, *PCIe* the models at the PCIe pins; "
                     "*later* counters have their place and name, and read as 0 until something counts them.", "",
                     "| Offset | Name | Counted by | Meaning |", "|---|---|---|---|"]
             for r in counters:
                 kind, _, pulse = r.source.partition(":")
-                by = f"{'RTL' if kind == 'pulse' else 'AllReduce'}, `{pulse}`" if pulse else {"mac": "MAC"}.get(kind, kind)
+                by = f"{'RTL' if kind == 'pulse' else 'AllReduce'}, `{pulse}`" if pulse else {"mac": "MAC", "pcie": "PCIe"}.get(kind, kind)
                 out.append(f"| 0x{r.offset:0{width}X} | `{r.path}` | {by} | {cell(r.desc)} |")
             out.append("")
         for r in mine:

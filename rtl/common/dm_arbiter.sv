@@ -6,7 +6,7 @@
 // does not lose its turn to writes that could go on. An offered request stays until the memory takes it. No latency
 // of its own in either direction.
 module dm_arbiter #(
-  parameter int unsigned N = 5,
+  parameter int unsigned N = 7,
   parameter int unsigned Depth = 64
 ) (
   input  logic clk_i,

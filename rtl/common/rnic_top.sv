@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NIC. Joins the blocks of the TX path; knows cycles, neither nanoseconds nor randomness.
 //
-//   doorbell -> doorbell_intake -> qp_scheduler -> wqe_fetch_engine -> tx_segmenter -+-> dma_master -> pcie_tlp_gen -> PCIe
+//   doorbell -> doorbell_intake -> qp_scheduler -> wqe_fetch_engine -> tx_segmenter -+-> dma_translate -> dma_master -> pcie_tlp_gen -> PCIe
 //                                                                                    +-> tx_packetizer -> MAC ports
 //                              dma_master -> sq_prefetch -> wqe_fetch_engine
 //                                                 dma_master -> tx_gather -> tx_packetizer -> cqe_writer -> dma_master
@@ -16,6 +16,7 @@ module rnic_top #(
   parameter int unsigned QpcEntries = 256,
   parameter int unsigned CqcEntries = 64,
   parameter int unsigned MptEntries = 64,
+  parameter int unsigned MttEntries = 64,    // blocks of eight pages
   parameter int unsigned NumTags = 512,
   parameter int unsigned DescDepth = 512
 ) (
@@ -56,6 +57,12 @@ module rnic_top #(
   input  logic msix_en_i,
   input  logic msix_mask_i,
   output logic [63:0] msix_pending_o,
+
+  // GPUDirect windows: one at a time, whole
+  input  logic win_we_i,
+  input  logic [5:0] win_idx_i,
+  input  rnic_pkg::window_t win_i,
+  output logic win_busy_o,                   // reads are under way from before the last change of a window or region
 
   // Device memory
   output logic dm_req_valid_o,
@@ -113,14 +120,25 @@ module rnic_top #(
     end
   end
 
-  // ---- Commands: one-cycle strobes; those of a CQ wait while cq_arm is busy ----------------------------------------
+  // ---- Commands: one-cycle strobes; those of a CQ wait while cq_arm is busy, queries for the one before --------------
   logic qp_clear, cq_clear, cq_clear_valid, cq_clear_ready, mkey_clear, qp_2err;
-  assign cmd_ready_o = !cq_clear_valid || cq_clear_ready;
+  logic query_valid, query_ready;
+  assign cmd_ready_o = (!cq_clear_valid || cq_clear_ready) && (!query_valid || query_ready);
   assign cq_clear = cq_clear_valid && cq_clear_ready;
-  assign qp_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdQpModify && cmd_i.index < 24'd1024;
+  assign qp_clear = cmd_valid_i && (cmd_i.op == rnic_pkg::CmdQpModify || cmd_i.op == rnic_pkg::CmdQpCreate) &&
+                    cmd_i.index < 24'd1024;
   assign cq_clear_valid = cmd_valid_i && cmd_i.op == rnic_pkg::CmdCqModify && cmd_i.index < 24'd1024;
   assign mkey_clear = cmd_valid_i && cmd_i.op == rnic_pkg::CmdMkeyModify && cmd_i.index < 24'd65536;
   assign qp_2err = cmd_valid_i && cmd_i.op == rnic_pkg::CmdQp2Err && cmd_i.index < 24'd1024;
+  assign query_valid = cmd_valid_i && (cmd_i.op == rnic_pkg::CmdQpQuery || cmd_i.op == rnic_pkg::CmdCqQuery) &&
+                       cmd_i.index < 24'd1024;
+
+  // What a query looks at
+  logic q_re, q_pi_valid, q_st_valid, q_st_err, q_cq_pi_valid, q_cq_ci_valid, q_cq_overrun, q_cq_armed, q_cq_only;
+  logic [9:0] q_idx;
+  logic [15:0] q_pi;
+  logic [23:0] q_cq_pi, q_cq_ci;
+  rnic_pkg::tx_state_t q_st;
 
   // ---- Doorbells by kind ----------------------------------------------------------------------------------------------
   logic db_sq_valid, db_sq_ready, db_cq_valid, db_arm_valid, db_arm_ready;
@@ -143,6 +161,7 @@ module rnic_top #(
     .db_valid_i(db_sq_valid), .db_ready_o(db_sq_ready), .db_i,
     .ring_o(db_ring), .ring_qpn_o(db_ring_qpn),
     .pi_re_i(pi_re), .pi_qpn_i(pi_qpn), .pi_o(pi), .pi_valid_o(pi_valid),
+    .q_re_i(q_re), .q_qpn_i(q_idx), .q_pi_o(q_pi), .q_pi_valid_o(q_pi_valid),
     .bf_re_i(bf_re), .bf_qpn_i(bf_qpn), .bf_wqe_i(bf_wqe),
     .bf_hit_o(bf_hit), .bf_miss_pushed_o(bf_miss_pushed), .bf_data_o(bf_data),
     .clear_i(qp_clear), .clear_qpn_i(cmd_i.index[9:0]),
@@ -193,6 +212,7 @@ module rnic_top #(
   tx_qp_state u_tx_qp_state (
     .clk_i, .rst_ni(fn_rst_n),
     .re_i(st_re), .rd_qpn_i(st_rd_qpn), .rd_valid_o(st_valid), .rd_err_o(st_err), .rd_state_o(st_rd),
+    .q_re_i(q_re), .q_qpn_i(q_idx), .q_valid_o(q_st_valid), .q_err_o(q_st_err), .q_state_o(q_st),
     .we_i(st_we), .wr_qpn_i(st_wr_qpn), .wr_state_i(st_wr),
     .err_seg_i(err_seg), .err_seg_qpn_i(err_seg_qpn),
     .err_pkt_i(err_pkt), .err_pkt_qpn_i(err_pkt_qpn),
@@ -201,11 +221,11 @@ module rnic_top #(
   );
 
   // ---- Context caches and device memory -----------------------------------------------------------------------------------
-  logic [4:0] dmq_valid, dmq_ready, dms_valid;
-  logic [5*DmW-1:0] dmq;
-  rnic_pkg::dm_req_t dmq_qpc, dmq_cqc, dmq_mpt, dmq_fetch, dmq_seg;
+  logic [6:0] dmq_valid, dmq_ready, dms_valid;
+  logic [7*DmW-1:0] dmq;
+  rnic_pkg::dm_req_t dmq_qpc, dmq_cqc, dmq_mpt, dmq_fetch, dmq_seg, dmq_mtt, dmq_query;
   rnic_pkg::dm_rsp_t dms;
-  assign dmq = {dmq_seg, dmq_fetch, dmq_mpt, dmq_cqc, dmq_qpc};
+  assign dmq = {dmq_query, dmq_mtt, dmq_seg, dmq_fetch, dmq_mpt, dmq_cqc, dmq_qpc};
 
   logic qpc_req_valid, qpc_req_ready, qpc_rsp_valid, qpc_rsp_ready;
   logic [9:0] qpc_req_idx;
@@ -217,7 +237,7 @@ module rnic_top #(
     .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(qpc_req_valid), .req_ready_o(qpc_req_ready), .req_idx_i(qpc_req_idx),
     .rsp_valid_o(qpc_rsp_valid), .rsp_ready_i(qpc_rsp_ready), .rsp_o(qpc_rsp),
-    .inval_i(qp_clear), .inval_idx_i(cmd_i.index[9:0]),
+    .inval_i(qp_clear), .inval_idx_i(cmd_i.index[9:0]), .inval_all_i(1'b0),
     .dm_req_valid_o(dmq_valid[0]), .dm_req_ready_i(dmq_ready[0]), .dm_req_o(dmq_qpc),
     .dm_rsp_valid_i(dms_valid[0]), .dm_rsp_i(dms),
     .stat_miss_o(stat.qpc_miss),
@@ -234,7 +254,7 @@ module rnic_top #(
     .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(cqc_req_valid), .req_ready_o(cqc_req_ready), .req_idx_i(cqc_req_idx),
     .rsp_valid_o(cqc_rsp_valid), .rsp_ready_i(cqc_rsp_ready), .rsp_o(cqc_rsp),
-    .inval_i(cq_clear), .inval_idx_i(cmd_i.index[9:0]),
+    .inval_i(cq_clear), .inval_idx_i(cmd_i.index[9:0]), .inval_all_i(1'b0),
     .dm_req_valid_o(dmq_valid[1]), .dm_req_ready_i(dmq_ready[1]), .dm_req_o(dmq_cqc),
     .dm_rsp_valid_i(dms_valid[1]), .dm_rsp_i(dms),
     .stat_miss_o(stat.cqc_miss),
@@ -251,7 +271,7 @@ module rnic_top #(
     .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(mpt_req_valid), .req_ready_o(mpt_req_ready), .req_idx_i(mpt_req_idx),
     .rsp_valid_o(mpt_rsp_valid), .rsp_ready_i(mpt_rsp_ready), .rsp_o(mpt_rsp),
-    .inval_i(mkey_clear), .inval_idx_i(cmd_i.index[15:0]),
+    .inval_i(mkey_clear), .inval_idx_i(cmd_i.index[15:0]), .inval_all_i(1'b0),
     .dm_req_valid_o(dmq_valid[2]), .dm_req_ready_i(dmq_ready[2]), .dm_req_o(dmq_mpt),
     .dm_rsp_valid_i(dms_valid[2]), .dm_rsp_i(dms),
     .stat_miss_o(stat.mpt_miss),
@@ -260,7 +280,7 @@ module rnic_top #(
 
   logic idle_dm;
   dm_arbiter #(
-    .N(5), .Depth(64)
+    .N(7), .Depth(64)
   ) u_dm_arbiter (
     .clk_i, .rst_ni(fn_rst_n),
     .req_valid_i(dmq_valid), .req_ready_o(dmq_ready), .req_i(dmq),
@@ -326,25 +346,47 @@ module rnic_top #(
   );
 
   // ---- Segmenter --------------------------------------------------------------------------------------------------------------
-  logic desc_valid, desc_ready, rd_valid, rd_ready, inl_valid, inl_ready;
+  logic desc_valid, desc_ready, xl_valid, xl_ready, inl_valid, inl_ready;
   rnic_pkg::pkt_desc_t desc;
-  rnic_pkg::rd_req_t rd;
+  rnic_pkg::xl_req_t xl;
   rnic_pkg::payload_t inl;
-  logic idle_seg;
+  logic idle_seg, seg_stale;
 
   tx_segmenter u_tx_segmenter (
     .clk_i, .rst_ni(fn_rst_n),
     .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job), .other_waiting_i(others),
+    .recheck_i(mkey_clear), .stale_o(seg_stale),
     .mpt_req_valid_o(mpt_req_valid), .mpt_req_ready_i(mpt_req_ready), .mpt_req_idx_o(mpt_req_idx),
     .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
     .desc_valid_o(desc_valid), .desc_ready_i(desc_ready), .desc_o(desc),
-    .rd_valid_o(rd_valid), .rd_ready_i(rd_ready), .rd_o(rd),
+    .rd_valid_o(xl_valid), .rd_ready_i(xl_ready), .rd_o(xl),
     .inl_valid_o(inl_valid), .inl_ready_i(inl_ready), .inl_o(inl),
     .st_we_o(st_we), .st_qpn_o(st_wr_qpn), .st_o(st_wr),
     .err_o(err_seg), .err_qpn_o(err_seg_qpn),
     .release_o(rel), .turn_end_o(turn_end),
     .dm_req_valid_o(dmq_valid[4]), .dm_req_ready_i(dmq_ready[4]), .dm_req_o(dmq_seg),
     .idle_o(idle_seg)
+  );
+
+  // ---- Addresses on the bus ---------------------------------------------------------------------------------------
+  logic rd_valid, rd_ready, pay_valid, pay_ready;
+  rnic_pkg::rd_req_t rd;
+  rnic_pkg::payload_t pay;
+  logic idle_xl;
+
+  dma_translate #(
+    .MttEntries(MttEntries)
+  ) u_dma_translate (
+    .clk_i, .rst_ni(fn_rst_n),
+    .xl_valid_i(xl_valid), .xl_ready_o(xl_ready), .xl_i(xl),
+    .rd_valid_o(rd_valid), .rd_ready_i(rd_ready), .rd_o(rd),
+    .rd_done_i(pay_valid && pay_ready && pay.last),
+    .win_we_i, .win_idx_i, .win_i, .win_busy_o,
+    .inval_i(mkey_clear), .stale_i(seg_stale),
+    .dm_req_valid_o(dmq_valid[5]), .dm_req_ready_i(dmq_ready[5]), .dm_req_o(dmq_mtt),
+    .dm_rsp_valid_i(dms_valid[5]), .dm_rsp_i(dms),
+    .stat_mtt_miss_o(stat.mtt_miss), .stat_mtt_absent_o(stat.mtt_absent), .stat_win_denied_o(stat.win_denied),
+    .idle_o(idle_xl)
   );
 
   // Packets whose payload is on its way wait here.
@@ -389,8 +431,7 @@ module rnic_top #(
   );
 
   // ---- DMA and PCIe -------------------------------------------------------------------------------------------------------------
-  logic pay_valid, pay_ready, wr_valid, wr_ready, wdata_valid, wdata_ready, wr_done;
-  rnic_pkg::payload_t pay;
+  logic wr_valid, wr_ready, wdata_valid, wdata_ready, wr_done;
   rnic_pkg::wr_req_t wr;
   logic [511:0] wdata;
   rnic_pkg::op_t wr_done_op;
@@ -505,6 +546,8 @@ module rnic_top #(
     .req_valid_i(cqe_valid), .req_ready_o(cqe_ready), .req_i(cqe),
     .db_valid_i(db_cq_valid), .db_i,
     .clear_i(cq_clear), .clear_cqn_i(cmd_i.index[9:0]),
+    .q_re_i(q_re), .q_cqn_i(q_idx), .q_pi_valid_o(q_cq_pi_valid), .q_pi_o(q_cq_pi),
+    .q_ci_valid_o(q_cq_ci_valid), .q_ci_o(q_cq_ci), .q_overrun_o(q_cq_overrun),
     .cqc_req_valid_o(cqc_req_valid), .cqc_req_ready_i(cqc_req_ready), .cqc_req_idx_o(cqc_req_idx),
     .cqc_rsp_valid_i(cqc_rsp_valid), .cqc_rsp_ready_o(cqc_rsp_ready), .cqc_rsp_i(cqc_rsp),
     .wr_valid_o(cqe_wr_valid), .wr_ready_i(cqe_wr_ready), .wr_o(cqe_wr),
@@ -513,6 +556,21 @@ module rnic_top #(
     .evt_valid_o(evt_cqe_valid), .evt_ready_i(evt_cqe_ready), .evt_o(evt_cqe),
     .stat_cqe_ok_o(stat.cqe_ok), .stat_cqe_err_o(stat.cqe_err), .stat_overrun_o(stat.cq_overrun),
     .idle_o(idle_cqe)
+  );
+
+  // ---- Queries ------------------------------------------------------------------------------------------------------
+  logic idle_query;
+
+  ctx_query u_ctx_query (
+    .clk_i, .rst_ni(fn_rst_n), .now_i,
+    .cmd_valid_i(query_valid), .cmd_ready_o(query_ready), .cmd_i,
+    .read_o(q_re), .idx_o(q_idx),
+    .sq_pi_valid_i(q_pi_valid), .sq_pi_i(q_pi),
+    .st_valid_i(q_st_valid), .st_err_i(q_st_err), .st_i(q_st),
+    .cq_pi_valid_i(q_cq_pi_valid), .cq_pi_i(q_cq_pi), .cq_ci_valid_i(q_cq_ci_valid), .cq_ci_i(q_cq_ci),
+    .cq_overrun_i(q_cq_overrun), .cq_armed_i(q_cq_armed), .cq_only_i(q_cq_only),
+    .dm_req_valid_o(dmq_valid[6]), .dm_req_ready_i(dmq_ready[6]), .dm_req_o(dmq_query),
+    .idle_o(idle_query)
   );
 
   // ---- Interrupts ---------------------------------------------------------------------------------------------------
@@ -525,6 +583,7 @@ module rnic_top #(
     .note_valid_i(note_valid), .note_i(note),
     .arm_valid_i(db_arm_valid), .arm_ready_o(db_arm_ready), .arm_i(db_i),
     .clear_valid_i(cq_clear_valid), .clear_ready_o(cq_clear_ready), .clear_cqn_i(cmd_i.index[9:0]),
+    .q_re_i(q_re), .q_cqn_i(q_idx), .q_armed_o(q_cq_armed), .q_only_o(q_cq_only),
     .irq_valid_o(irq_valid), .irq_vector_o(irq_vector),
     .timer_valid_o(arm_timer), .timer_deadline_o(arm_deadline),
     .idle_o(idle_arm)
@@ -563,7 +622,7 @@ module rnic_top #(
   assign probe_o = probe;
   assign stat_o = stat;
 
-  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_prefetch && idle_seg && idle_qpc && idle_cqc &&
+  assign idle_o = idle_intake && idle_sched && idle_fetch && idle_prefetch && idle_seg && idle_xl && idle_query && idle_qpc && idle_cqc &&
                   idle_mpt && idle_dm && idle_dma && idle_gen && idle_gather && idle_pkt && idle_cqe && idle_arm && idle_msix && !descq_valid && !inlq_valid &&
                   !evt_valid_o && !flr_i && !flr_q;
 

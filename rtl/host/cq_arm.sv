@@ -26,6 +26,11 @@ module cq_arm (
   input  logic clear_valid_i,
   output logic clear_ready_o,
   input  logic [9:0] clear_cqn_i,
+  // For ctx_query: strobe at edge n, as it was before it after edge n
+  input  logic q_re_i,
+  input  logic [9:0] q_cqn_i,
+  output logic q_armed_o,
+  output logic q_only_o,
   // To msix; always taken
   output logic irq_valid_o,
   output logic [5:0] irq_vector_o,
@@ -126,6 +131,19 @@ module cq_arm (
       if (note_q.solicited) sol_mem[cqn] <= note_q.index + 24'd1;
     end
     if (do_arm || counts) count_mem[cqn] <= do_arm ? 16'd0 : counted;
+  end
+
+  logic q_armed_q, q_only_q;
+  assign q_armed_o = q_armed_q;
+  assign q_only_o = q_only_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      q_armed_q <= 1'b0;
+      q_only_q <= 1'b0;
+    end else if (q_re_i) begin
+      q_armed_q <= armed_q[q_cqn_i];
+      q_only_q <= only_q[q_cqn_i];
+    end
   end
 
   // ==== Deadlines ==================================================================================================

@@ -20,6 +20,14 @@ module cqe_writer (
   // CmdCqModify: indices restart from the context
   input  logic clear_i,
   input  logic [9:0] clear_cqn_i,
+  // For ctx_query: strobe at edge n, indices as they were before it after edge n; each with a valid bit
+  input  logic q_re_i,
+  input  logic [9:0] q_cqn_i,
+  output logic q_pi_valid_o,
+  output logic [23:0] q_pi_o,
+  output logic q_ci_valid_o,
+  output logic [23:0] q_ci_o,
+  output logic q_overrun_o,
   // CQ context cache
   output logic cqc_req_valid_o,
   input  logic cqc_req_ready_i,
@@ -84,6 +92,33 @@ module cqe_writer (
   logic [23:0] pi_mem [1024];
   logic [23:0] ci_mem [1024];
   logic [1023:0] pi_valid_q, ci_valid_q, overrun_q;
+
+  logic [23:0] q_pi_q, q_ci_q;
+  logic q_pi_valid_q, q_ci_valid_q, q_overrun_q;
+  assign q_pi_o = q_pi_q;
+  assign q_ci_o = q_ci_q;
+  assign q_pi_valid_o = q_pi_valid_q;
+  assign q_ci_valid_o = q_ci_valid_q;
+  assign q_overrun_o = q_overrun_q;
+
+  always_ff @(posedge clk_i) begin
+    if (q_re_i) begin
+      q_pi_q <= pi_mem[q_cqn_i];
+      q_ci_q <= ci_mem[q_cqn_i];
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      q_pi_valid_q <= 1'b0;
+      q_ci_valid_q <= 1'b0;
+      q_overrun_q <= 1'b0;
+    end else if (q_re_i) begin
+      q_pi_valid_q <= pi_valid_q[q_cqn_i];
+      q_ci_valid_q <= ci_valid_q[q_cqn_i];
+      q_overrun_q <= overrun_q[q_cqn_i];
+    end
+  end
 
   logic ci_we;
   assign ci_we = db_valid_i && db_i.kind == rnic_pkg::DbCqCi;

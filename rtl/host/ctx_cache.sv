@@ -7,7 +7,8 @@
 // only one in sixteen does: the others would drive each other out before any of them is looked up again.
 //
 // An entry invalidated while it is being fetched is not kept (the lookups that wait for it get the data read).
-// Invalidation empties the slot of its index, whichever entry is in it; lookups taken at that edge or later read anew.
+// Invalidation empties the slot of its index, whichever entry is in it, or all slots; lookups taken at that edge or
+// later read anew.
 //
 // Latency of a hit: taken at edge n, rsp_valid_o after edge n+1, when no answer waits before it. A miss asks for the
 // line after edge n+1 too (later while an earlier request waits), and answers after the edge at which the last beat
@@ -29,6 +30,7 @@ module ctx_cache #(
   output logic [LineBytes*8-1:0] rsp_o,
   input  logic inval_i,
   input  logic [IdxW-1:0] inval_idx_i,
+  input  logic inval_all_i,
   output logic dm_req_valid_o,
   input  logic dm_req_ready_i,
   output rnic_pkg::dm_req_t dm_req_o,
@@ -140,7 +142,7 @@ module ctx_cache #(
   always_comb begin
     dm_req_o = '0;
     dm_req_o.two = LineBytes == 128;
-    dm_req_o.addr = Base + {{(28 - IdxW - OffW){1'b0}}, ask_idx, {OffW{1'b0}}};
+    dm_req_o.addr = Base + (28'(ask_idx) << OffW);
   end
 
   // Answers of device memory come in the order of the requests.
@@ -190,7 +192,7 @@ module ctx_cache #(
         killed_q[i] <= 1'b0;                       // an invalidation at this edge comes before the read
       end else begin
         if (fill_last && fill_num == i) come_q[i] <= 1'b1;
-        if (inval_i && inval_slot == idx_q[SlotW-1:0]) killed_q[i] <= 1'b1;
+        if (inval_all_i || (inval_i && inval_slot == idx_q[SlotW-1:0])) killed_q[i] <= 1'b1;
       end
     end
   end
@@ -228,6 +230,8 @@ module ctx_cache #(
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      valid_q <= '0;
+    end else if (inval_all_i) begin
       valid_q <= '0;
     end else if (inval_i || fill_keep) begin
       if (fill_keep) valid_q[fill_slot] <= 1'b1;

@@ -2,17 +2,16 @@
 // Read half of dma_master: splits a read into memory read requests, gives each a tag, writes completion data of any
 // order into a reassembly buffer, and streams the data of finished reads in request order.
 //
-// Buffer: a ring of 64 B lines in 16 banks of one DW. A read takes ceil((addr mod 64 + len) / 64) lines in order when
-// it is accepted; byte a of the address space stands at lane a mod 64 of its line. A read is accepted only when 65
-// lines are free, so that acceptance does not depend on its length. Each bank has its own row address, so a completion
-// beat of 16 DWs that starts at any DW is written in one cycle.
+// Buffer: a ring of 64 B lines in 64 banks of one byte. A read takes ceil(len / 64) lines in order when it is accepted;
+// its first byte stands at lane 0 of the first. A read is accepted only when 64 lines are free, so that acceptance does
+// not depend on its length. Each bank has its own row address, so a completion beat is written in one cycle wherever
+// its bytes go.
 // Cuts: at every multiple of MRRS, which includes every 4 KiB boundary; so all pieces but the first start DW-aligned.
 //
 // A read of length 0 is a flush: a zero-length request, answered by one beat without bytes.
 //
 // Latency: rd_valid_i to treq_rd_valid_o 1 cycle; completion beat at cpl_valid_i to probe_done_o 1 cycle, to
-// pay_valid_o 4 cycles (3 after probe_done_o). One TLP a cycle; one payload beat a cycle, and one cycle more for a
-// read that starts inside a line and reaches into the next.
+// pay_valid_o 4 cycles (3 after probe_done_o), whatever the address. One TLP a cycle; one payload beat a cycle.
 module dma_read #(
   parameter int unsigned NumTags = 512,        // 1..768, from 0 on
   parameter int unsigned NumTags8 = 256,       // of them without 10-bit tags: 1..256
@@ -61,11 +60,11 @@ module dma_read #(
   localparam int unsigned Lines = BufBytes / 64;
   localparam int unsigned LineW = $clog2(Lines);
   localparam int unsigned TagW = NumTags > 1 ? $clog2(NumTags) : 1;
-  localparam int unsigned PosW = LineW + 4;    // position of a DW in the ring
+  localparam int unsigned PosW = LineW + 6;    // position of a byte in the ring
   localparam int unsigned SlotW = $clog2(MaxReads);
   localparam int unsigned OpW = 51;            // width of op_t
-  localparam int unsigned InfoW = 1 + 6 + 13 + 7 + 7;
-  localparam int unsigned StaticW = SlotW + 1 + 2 + 2 + 7 + 9;
+  localparam int unsigned InfoW = 1 + 13 + 7;
+  localparam int unsigned StaticW = SlotW + 5 + 2 + 2 + 7 + 9;
   localparam int unsigned DynW = 1 + PosW + 11;
 
   if (BufBytes < 8192 || BufBytes != 64 << LineW) $error("BufBytes must be a power of two, at least 8192");
@@ -91,8 +90,7 @@ module dma_read #(
   logic [11:0] in_off;                 // of the address within its chunk
   logic [12:0] in_end;
   logic [5:0] in_cuts;
-  logic [12:0] in_lanes;
-  logic [6:0] in_lines, in_beats, in_steps;
+  logic [6:0] in_beats, in_lines;
   assign chunk = 13'd128 << (cfg_i.mrrs > 3'd5 ? 3'd5 : cfg_i.mrrs);
   assign in_off = in_addr[11:0] & (chunk[11:0] - 12'd1);
   assign in_end = {1'b0, in_off} + in_len - 13'd1;
@@ -106,20 +104,19 @@ module dma_read #(
       default: in_cuts = {5'b0, in_end[12]};
     endcase
   end
-  assign in_lanes = {7'b0, in_addr[5:0]} + in_len + 13'd63;
-  assign in_lines = go_bus ? in_lanes[12:6] : 7'd0;
-  assign in_beats = {1'b0, in_len[11:6]} + {in_len[12], 6'b0} + {6'b0, in_len[5:0] != 6'd0};
-  // Cycles that the output needs: one more than beats when a beat is made of two lines.
-  assign in_steps = in_beats + {6'b0, in_addr[5:0] != 6'd0 && in_lanes[12:6] != 7'd1};
+  assign in_beats = in_len[12:6] + {6'b0, in_len[5:0] != 6'd0};
+  assign in_lines = go_bus ? in_beats : 7'd0;
 
   // ---- Splitter and tags: current read, and one more behind it ----------------------------------------------------
-  // What belongs to a read besides its pieces; {MRRS, addr, len, flush, attr, slot, position, op} waits in nx_q.
+  // What belongs to a read besides its pieces; {MRRS, addr, len, flush, attr, slot, line, op} waits in nx_q.
+  // sp_pos_q: where lane 0 of the piece's first DW would stand, which for the first piece may be before its line.
   logic nx_valid_q;
   logic [2:0] nx_size_q, sp_in_size;
   logic [63:0] nx_addr_q, sp_in_addr, sp_addr;
   logic [12:0] nx_len_q, sp_in_len, sp_len;
   logic [SlotW-1:0] nx_slot_q, sp_slot_q;
-  logic [PosW-1:0] nx_pos_q, sp_pos_q;
+  logic [LineW-1:0] nx_line_q, sp_in_line;
+  logic [PosW-1:0] sp_pos_q;
   rnic_pkg::op_t nx_op_q, sp_op_q;
   logic nx_flush_q, sp_flush_q;
   logic [2:0] nx_attr_q, sp_attr_q;
@@ -128,14 +125,15 @@ module dma_read #(
   logic [9:0] tag, a_tag;
   logic [12:0] sp_lanes, sp_next_len;
   logic [10:0] sp_dws;
-  assign go_bus = cfg_i.bus_master;
-  assign rd_ready_o = !nx_valid_q && !full && free_q >= (LineW + 1)'(65);
+  assign go_bus = cfg_i.bus_master && !rd_i.denied;
+  assign rd_ready_o = !nx_valid_q && !full && free_q >= (LineW + 1)'(64);
   assign accept = rd_valid_i && rd_ready_o;
   assign fire = treq_rd_valid_o && treq_rd_ready_i;
   assign sp_in_valid = nx_valid_q || (accept && go_bus);
   assign sp_in_size = nx_valid_q ? nx_size_q : cfg_i.mrrs;
   assign sp_in_addr = nx_valid_q ? nx_addr_q : in_addr;
   assign sp_in_len = nx_valid_q ? nx_len_q : in_len;
+  assign sp_in_line = nx_valid_q ? nx_line_q : line_q;
   assign sp_lanes = {11'b0, sp_addr[1:0]} + sp_len + 13'd3;
   assign sp_dws = sp_lanes[12:2];
 
@@ -260,15 +258,16 @@ module dma_read #(
   logic [PosW-1:0] b_pos_q;
   logic [10:0] b_rem_q;
   logic [SlotW-1:0] b_slot_q;
-  logic b_a6_q;
-  logic [1:0] b_off_q, b_pad_q;
+  logic [4:0] b_a_q;                   // DW address less position, mod 32
+  logic [1:0] b_off_q, b_pad_q;        // bytes of the first and of the last DW that are not the piece's
   logic [6:0] b_room_h_q;
   logic [8:0] b_room_d_q;
 
   logic [StaticW-1:0] static_mem [1 << TagW];
   logic [DynW-1:0] dyn_mem [1 << TagW];
 
-  logic b_over, b_astray, b_astray_q, b_write, b_end, b_err;
+  logic b_over, b_astray, b_astray_q, b_write, b_end, b_err, b_piece_end;
+  logic [6:0] b_from, b_to;            // the beat's bytes that are written
   logic [4:0] b_n, b_nw;
   logic [PosW-1:0] b_pos_next;
   logic [10:0] b_rem_next;
@@ -277,7 +276,10 @@ module dma_read #(
   assign b_nw = {6'b0, b_n} > b_rem_q ? b_rem_q[4:0] : b_n;
   assign b_live = b_act_q && !b_orphan_q;
   assign b_write = b_valid_q && b_live && b_status_q == rnic_pkg::DmaOk;
-  assign b_pos_next = b_pos_q + PosW'(b_nw);
+  assign b_piece_end = {6'b0, b_n} >= b_rem_q && b_rem_q != 11'd0;
+  assign b_from = b_sop_q && !b_started_q ? {5'b0, b_off_q} : 7'd0;
+  assign b_to = {b_nw, 2'b0} - (b_piece_end ? {5'b0, b_pad_q} : 7'd0);
+  assign b_pos_next = b_pos_q + PosW'({b_nw, 2'b0});
   assign b_rem_next = b_rem_q - {6'b0, b_nw};
   assign b_end = b_valid_q && b_act_q && b_eop_q;
   assign b_err = b_status_q != rnic_pkg::DmaOk || b_over || b_astray;
@@ -304,7 +306,7 @@ module dma_read #(
   logic [12:0] b_bc_want;
   logic [6:0] b_la_want;
   assign b_bc_want = {b_rem_q, 2'b0} - (b_started_q ? 13'd0 : {11'b0, b_off_q}) - {11'b0, b_pad_q};
-  assign b_la_want = {b_pos_q[4] ^ b_a6_q, b_pos_q[3:0], b_started_q ? 2'b0 : b_off_q};
+  assign b_la_want = {b_pos_q[6:2] + b_a_q, b_started_q ? 2'b0 : b_off_q};
   assign b_astray = b_live && (b_sop_q ? b_data && b_la_q[6:2] != b_la_want[6:2] : b_astray_q);
   assign stat_malformed_o = b_valid_q && b_live && b_data && b_sop_q && (b_over || b_bc_q != b_bc_want || b_la_q != b_la_want);
   assign stat_unexpected_o = b_valid_q && b_sop_q && !b_live && !b_timer_q;
@@ -352,7 +354,7 @@ module dma_read #(
       b_bc_q <= cpl_i.byte_count;
       b_la_q <= cpl_i.lower_addr;
       b_left_q <= cpl_valid_i ? cpl_i.len_dw : 11'd0;
-      {b_slot_q, b_a6_q, b_off_q, b_pad_q, b_room_h_q, b_room_d_q} <= static_mem[a_tag[TagW-1:0]];
+      {b_slot_q, b_a_q, b_off_q, b_pad_q, b_room_h_q, b_room_d_q} <= static_mem[a_tag[TagW-1:0]];
       {b_started_q, b_pos_q, b_rem_q} <= a_same && !b_bad ? {1'b1, b_pos_next, b_rem_next} : dyn_mem[a_tag[TagW-1:0]];
     end else if (b_valid_q) begin
       b_left_q <= b_left_q - {6'b0, b_n};
@@ -360,7 +362,8 @@ module dma_read #(
       b_rem_q <= b_rem_next;
     end
     if (fire) begin
-      static_mem[tag[TagW-1:0]] <= {sp_slot_q, sp_addr[6] ^ sp_pos_q[4], sp_addr[1:0], 2'd0 - sp_addr[1:0] - sp_len[1:0],
+      static_mem[tag[TagW-1:0]] <= {sp_slot_q, sp_addr[6:2] - sp_pos_q[6:2], sp_addr[1:0],
+                                    2'd0 - sp_addr[1:0] - sp_len[1:0],
                                     pcie_pkg::cpl_room(sp_addr[6:0], sp_len, cfg_i.rcb)};
       dyn_mem[tag[TagW-1:0]] <= {1'b0, sp_pos_q, sp_dws};
     end
@@ -385,8 +388,8 @@ module dma_read #(
   always_ff @(posedge clk_i) begin
     if (accept) begin
       out_mem[wslot] <= in_cuts + 6'd1;
-      st_mem[wslot] <= go_bus ? rnic_pkg::DmaOk : rnic_pkg::DmaNoMaster;
-      info_mem[wslot] <= {rd_i.more, in_addr[5:0], rd_i.len, in_lines, in_steps};
+      st_mem[wslot] <= go_bus ? rnic_pkg::DmaOk : rd_i.denied ? rnic_pkg::DmaDenied : rnic_pkg::DmaNoMaster;
+      info_mem[wslot] <= {rd_i.more, rd_i.len, in_lines};
       op_mem[wslot] <= rd_i.op;
     end
     if (b_fin) out_mem[b_slot_q] <= b_out - 6'd1;
@@ -396,50 +399,47 @@ module dma_read #(
   end
 
   // ---- Output -----------------------------------------------------------------------------------------------------
-  // Stage R reads a line (r_*), stage S joins it with the one before and shifts; then the output register.
+  // Stage R reads a line (r_*); then the output register.
   logic pay_valid_q, r_valid_q, mid_q;
   rnic_pkg::payload_t pay_q;
-  logic r_first_q, r_direct_q, r_more_q;
+  logic r_more_q;
   logic [2:0] r_status_q;
-  logic [5:0] r_off_q;
-  logic [12:0] r_bytes_q;              // bytes still to output, from this step on
-  logic [511:0] r_line, prev_q;
-  logic [6:0] steps_q, lines_q;
+  logic [12:0] r_bytes_q;              // bytes still to output, from this line on
+  logic [511:0] r_line;
+  logic [6:0] lines_q;
   logic [LineW-1:0] oline_q;           // next line to read
 
   logic h_more;
-  logic [5:0] h_off;
   logic [12:0] h_len;
-  logic [6:0] h_lines, h_steps, steps, lines;
+  logic [6:0] h_lines, lines;
   logic [2:0] h_status;
-  logic advance, start, step, step_last, fail, emit, r_last;
-  assign {h_more, h_off, h_len, h_lines, h_steps} = info_mem[rptr_q[SlotW-1:0]];
+  logic advance, start, step, step_last, fail, r_last;
+  assign {h_more, h_len, h_lines} = info_mem[rptr_q[SlotW-1:0]];
   assign h_status = st_mem[rptr_q[SlotW-1:0]];
   assign advance = !pay_valid_q || pay_ready_i;
   assign start = advance && !mid_q && wptr_q != rptr_q && done_q[rptr_q[SlotW-1:0]];
   assign step = start || (advance && mid_q);
   assign fail = start && h_status != rnic_pkg::DmaOk;
-  assign steps = mid_q ? steps_q : h_steps;
   assign lines = mid_q ? lines_q : h_lines;
-  assign step_last = fail || steps == 7'd1;
-  assign emit = r_valid_q && (r_direct_q || !r_first_q);
+  assign step_last = fail || lines == 7'd1;
   assign r_last = r_status_q != rnic_pkg::DmaOk || r_bytes_q <= 13'd64;
 
   assign pay_valid_o = pay_valid_q;
   assign pay_o = pay_q;
 
-  for (genvar b = 0; b < 16; b++) begin : gen_bank
-    localparam logic [4:0] B = b;
-    logic [31:0] mem [Lines];
-    logic [31:0] rdata_q;
+  logic [LineW-1:0] row0, row1;        // a beat's bytes lie in two rows at most
+  assign row0 = b_pos_q[PosW-1:6];
+  assign row1 = row0 + 1'b1;
+  for (genvar b = 0; b < 64; b++) begin : gen_bank
+    localparam logic [6:0] B = b;
+    logic [7:0] mem [Lines];
+    logic [7:0] rdata_q;
     logic next_row;
-    logic [3:0] k;                     // which DW of the beat falls into this bank
-    logic [LineW-1:0] row;
-    assign {next_row, k} = B - {1'b0, b_pos_q[3:0]};
-    assign row = b_pos_q[PosW-1:4] + LineW'(next_row);
-    assign r_line[32*b +: 32] = rdata_q;
+    logic [5:0] k;                     // which byte of the beat falls into this bank
+    assign {next_row, k} = B - {1'b0, b_pos_q[5:0]};
+    assign r_line[8*b +: 8] = rdata_q;
     always_ff @(posedge clk_i) begin
-      if (b_write && {1'b0, k} < b_nw) mem[row] <= b_data_q[{k, 5'b0} +: 32];
+      if (b_write && {1'b0, k} >= b_from && {1'b0, k} < b_to) mem[next_row ? row1 : row0] <= b_data_q[{k, 3'b0} +: 8];
       if (step) rdata_q <= mem[oline_q];
     end
   end
@@ -473,12 +473,12 @@ module dma_read #(
       // Output
       if (advance) begin
         r_valid_q <= step;
-        pay_valid_q <= emit;
+        pay_valid_q <= r_valid_q;
       end
       if (step) begin
         mid_q <= !step_last;
         if (fail) oline_q <= oline_q + LineW'(h_lines);
-        else if (lines != 7'd0) oline_q <= oline_q + 1'b1;
+        else oline_q <= oline_q + 1'b1;
         if (step_last) rptr_q <= rptr_q + 1'b1;
       end
     end
@@ -492,37 +492,28 @@ module dma_read #(
       nx_flush_q <= in_flush;
       nx_attr_q <= rd_i.attr;
       nx_slot_q <= wslot;
-      nx_pos_q <= {line_q, rd_i.addr[5:2]};
+      nx_line_q <= line_q;
       nx_op_q <= rd_i.op;
     end
     if (sp_open && sp_in_valid) begin
       sp_slot_q <= nx_valid_q ? nx_slot_q : wslot;
-      sp_pos_q <= nx_valid_q ? nx_pos_q : {line_q, rd_i.addr[5:2]};
+      sp_pos_q <= {sp_in_line, 6'b0} - PosW'(sp_in_addr[1:0]);
       sp_op_q <= nx_valid_q ? nx_op_q : rd_i.op;
       sp_flush_q <= nx_valid_q ? nx_flush_q : in_flush;
       sp_attr_q <= nx_valid_q ? nx_attr_q : rd_i.attr;
     end else if (fire && !sp_last) begin
-      sp_pos_q <= sp_pos_q + PosW'(sp_dws);
+      sp_pos_q <= sp_pos_q + PosW'({sp_dws, 2'b0});
     end
 
     if (step) begin
-      steps_q <= steps - 7'd1;
-      lines_q <= lines == 7'd0 ? 7'd0 : lines - 7'd1;
-      r_first_q <= start;
+      lines_q <= lines - 7'd1;
       if (start) begin
         r_status_q <= h_status;
         r_more_q <= h_more;
-        r_off_q <= h_off;
-        r_direct_q <= fail || h_off == 6'd0 || h_lines == 7'd1;
-        r_bytes_q <= h_len;
-      end else if (r_direct_q || !r_first_q) begin
-        r_bytes_q <= r_bytes_q - 13'd64;
       end
+      r_bytes_q <= start ? h_len : r_bytes_q - 13'd64;
     end
-    if (advance && r_valid_q) prev_q <= r_line;
-    if (advance && emit) begin : shift
-      logic [1023:0] two;
-      two = {r_line, r_direct_q ? r_line : prev_q} >> {r_off_q, 3'b0};
+    if (advance && r_valid_q) begin
       pay_q.last <= r_last;
       pay_q.more <= r_more_q;
       pay_q.status <= r_status_q;
@@ -531,10 +522,10 @@ module dma_read #(
         pay_q.data <= '0;
       end else if (r_last) begin
         pay_q.bytes <= r_bytes_q[6:0];
-        pay_q.data <= two[511:0] & ({512{1'b1}} >> {7'd64 - r_bytes_q[6:0], 3'b0});
+        pay_q.data <= r_line & ({512{1'b1}} >> {7'd64 - r_bytes_q[6:0], 3'b0});
       end else begin
         pay_q.bytes <= 7'd64;
-        pay_q.data <= two[511:0];
+        pay_q.data <= r_line;
       end
     end
   end

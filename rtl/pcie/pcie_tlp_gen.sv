@@ -121,23 +121,29 @@ module pcie_tlp_gen (
   );
 
   // Room for the completions of the reads under way. One that alone needs more than there is goes alone.
+  // What is left is worked out beside what the read needs: neither waits for the other.
   logic [15:0] rd_room;
-  logic [8:0] room_h_q, room_h;        // reserved, and with this read
-  logic [12:0] room_d_q, room_d;
+  logic [8:0] room_h_q, back_h;        // reserved, and without what comes back
+  logic [12:0] room_d_q, back_d;
+  logic [9:0] left_h;                  // negative where one went alone
+  logic [13:0] left_d;
   logic room_ok;
   assign rd_room = pcie_pkg::cpl_room(treq_rd_i.addr[6:0], treq_rd_i.len, cfg_i.rcb);
-  assign room_h = room_h_q + {2'b0, rd_room[15:9]};
-  assign room_d = room_d_q + {4'b0, rd_room[8:0]};
-  assign room_ok = ((cfg_i.cplh == 8'd0 || room_h <= {1'b0, cfg_i.cplh}) &&
-                    (cfg_i.cpld == 12'd0 || room_d <= {1'b0, cfg_i.cpld})) || (room_h_q == 9'd0 && room_d_q == 13'd0);
+  assign left_h = {2'b0, cfg_i.cplh} - {1'b0, room_h_q};
+  assign left_d = {2'b0, cfg_i.cpld} - {1'b0, room_d_q};
+  assign back_h = room_h_q - {1'b0, back_h_i};
+  assign back_d = room_d_q - {3'b0, back_d_i};
+  assign room_ok = ((cfg_i.cplh == 8'd0 || (!left_h[9] && {2'b0, rd_room[15:9]} <= left_h[8:0])) &&
+                    (cfg_i.cpld == 12'd0 || (!left_d[13] && {4'b0, rd_room[8:0]} <= left_d[12:0]))) ||
+                   (room_h_q == 9'd0 && room_d_q == 13'd0);
 
   always_ff @(posedge clk_i or negedge link_rst_ni) begin
     if (!link_rst_ni) begin
       room_h_q <= '0;
       room_d_q <= '0;
     end else if (rd_go || back_h_i != 8'd0) begin
-      room_h_q <= (rd_go ? room_h : room_h_q) - {1'b0, back_h_i};
-      room_d_q <= (rd_go ? room_d : room_d_q) - {3'b0, back_d_i};
+      room_h_q <= rd_go ? back_h + {2'b0, rd_room[15:9]} : back_h;
+      room_d_q <= rd_go ? back_d + {4'b0, rd_room[8:0]} : back_d;
     end
   end
 

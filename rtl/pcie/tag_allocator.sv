@@ -49,6 +49,19 @@ module tag_allocator #(
               |(one & 32'hAAAAAAAA)};
   endfunction
 
+  // The lowest bit that is set. A tree: the carry chain of x & -x comes out twice as deep.
+  function automatic logic [31:0] lowest(input logic [31:0] x);
+    logic [31:0] below;        // set from the lowest on
+    begin
+      below = x | {x[30:0], 1'b0};
+      below = below | {below[29:0], 2'b0};
+      below = below | {below[27:0], 4'b0};
+      below = below | {below[23:0], 8'b0};
+      below = below | {below[15:0], 16'b0};
+      lowest = x & ~{below[30:0], 1'b0};
+    end
+  endfunction
+
   logic [Width-1:0] busy_q;            // reserved or in use
   logic valid_q;
   logic [9:0] tag_q;
@@ -72,11 +85,11 @@ module tag_allocator #(
         avail = ~busy_q & (tag10_i ? AllTags : ext_tag_i ? EightBitTags : FiveBitTags);
         group = '0;
         for (int i = 0; i < Groups; i++) group[i] = |avail[32*i +: 32];
-        first = group & (~group + 32'd1);
+        first = lowest(group);
         in_group = '0;
         for (int i = 0; i < Groups; i++) begin
           // of each group its lowest, beside the choice of the group: half the depth
-          chosen[32*i +: 32] = first[i] ? avail[32*i +: 32] & (~avail[32*i +: 32] + 32'd1) : 32'd0;
+          chosen[32*i +: 32] = first[i] ? lowest(avail[32*i +: 32]) : 32'd0;
           in_group = in_group | chosen[32*i +: 32];
         end
         valid_q <= |group;

@@ -56,15 +56,15 @@ package pcie_pkg;
   // Room that the completions of a read may take at worst: headers [15:9], data [8:0] in 16 B. Of the address the lowest
   // seven bits count. A completer may cut at every RCB.
   function automatic logic [15:0] cpl_room(input logic [6:0] addr, input logic [12:0] len, input logic rcb);
-    logic [12:0] reach;
-    logic [6:0] headers;
-    logic [3:0] first;         // of the data, in their 16 B; alone a completion counts from its first DW on
+    logic [12:0] bytes, reach, alone, several;
+    logic one;                 // completion: counts from its first DW on, several from the first one's 16 B on
     begin
-      reach = {6'b0, rcb & addr[6], addr[5:0]} + (len == 13'd0 ? 13'd1 : len) + {6'b0, rcb, 6'd63};
-      headers = rcb ? {1'b0, reach[12:7]} : reach[12:6];
-      first = headers == 7'd1 ? {2'b0, addr[1:0]} : addr[3:0];
-      reach = {9'b0, first} + (len == 13'd0 ? 13'd1 : len) + 13'd15;
-      cpl_room = {headers, reach[12:4]};
+      bytes = {len[12:1], len[0] || len == 13'd0};
+      reach = {6'b0, rcb & addr[6], addr[5:0]} + bytes + {6'b0, rcb, 6'd63};
+      alone = {11'b0, addr[1:0]} + bytes + 13'd15;
+      several = {9'b0, addr[3:0]} + bytes + 13'd15;
+      one = rcb ? reach[12:7] == 6'd1 : reach[12:6] == 7'd1;
+      cpl_room = {rcb ? {1'b0, reach[12:7]} : reach[12:6], one ? alone[12:4] : several[12:4]};
     end
   endfunction
 

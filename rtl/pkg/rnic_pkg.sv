@@ -86,6 +86,9 @@ package rnic_pkg;
   localparam logic [2:0] CmdCqModify = 3'd1;
   localparam logic [2:0] CmdMkeyModify = 3'd2;
   localparam logic [2:0] CmdQp2Err = 3'd3;      // QP to error: WQEs posted from here on are flushed
+  localparam logic [2:0] CmdQpQuery = 3'd4;     // what the chip holds of QP index, as a query_t at QueryBase
+  localparam logic [2:0] CmdCqQuery = 3'd5;     // the same of CQ index
+  localparam logic [2:0] CmdQpCreate = 3'd6;    // as CmdQpModify, from whichever state by way of Reset
 
   typedef struct packed {
     logic [2:0] op;
@@ -111,6 +114,7 @@ package rnic_pkg;
   localparam logic [27:0] QpcBase = 28'h000_0000;   // 1024 x 128 B
   localparam logic [27:0] CqcBase = 28'h004_0000;   // 1024 x 64 B
   localparam logic [27:0] MptBase = 28'h040_0000;   // 65536 x 64 B
+  localparam logic [27:0] QueryBase = 28'h0E0_0000;  // one query_t: the answer to the latest query
   localparam logic [27:0] DmFreeBase = 28'h100_0000; // from here on: rings, by the driver's choice
 
   localparam logic [3:0] QpStReset = 4'd0;
@@ -195,7 +199,17 @@ package rnic_pkg;
   } cqc_t;
 
   typedef struct packed {
-    logic [255:0] rsvd2;
+    logic [159:0] rsvd5;
+    logic [31:0] pages;        // DW10: pages in the list
+    logic [9:0] rsvd4;
+    logic [21:0] mtt;          // DW9: where the list begins in device memory, in 64 B
+    logic [10:0] rsvd3;
+    logic [4:0] log_page;      // DW8 [20:16]: pages of 2^n B, 12..30; others count as 12
+    logic [1:0] rsvd2b;
+    logic [5:0] window;        //     [13:8]
+    logic [5:0] rsvd2;
+    logic window_en;           //     [1] addresses go through that GPUDirect window
+    logic paged;               //     [0] iova is the first byte's place in a list of pages
     logic [63:0] iova;         // DW6-7: bus address of the region's first byte
     logic [63:0] length;       // DW4-5, bytes
     logic [63:0] start;        // DW2-3: virtual address of the first byte
@@ -212,6 +226,33 @@ package rnic_pkg;
     logic local_write;         //     [1]
     logic valid;               //     [0]
   } mpt_t;
+
+  // Answer to a query: what the chip holds, and the context does not.
+  typedef struct packed {
+    logic [63:0] time_ns;      // DW14-15: when it was looked at
+    logic [191:0] rsvd6;
+    logic [31:0] msg_len;      // DW7: QP in the middle of a message: bytes of it
+    logic [31:0] offset;       // DW6: bytes of it handed out
+    logic [15:0] wqe;          // DW5: its WQE
+    logic [15:0] ip_id;        //      QP: next IP identification
+    logic [7:0] rsvd4;
+    logic [23:0] psn;          // DW4: QP: next PSN
+    logic [7:0] rsvd3;
+    logic [23:0] ci;           // DW3: QP: next WQE to decode; CQ: consumer index
+    logic [7:0] rsvd2;
+    logic [23:0] pi;           // DW2: producer index: QP: of the doorbell; CQ: of the next CQE
+    logic [7:0] rsvd1;
+    logic [23:0] index;        // DW1: QPN or CQN
+    logic [8:0] rsvd0;
+    logic solicited_only;      // DW0 [22] CQ: armed for solicited CQEs only
+    logic armed;               //     [21] CQ
+    logic in_msg;              //     [20] QP: in the middle of a message
+    logic error;               //     [19] QP: in error; CQ: overrun
+    logic ci_valid;            //     [18] 0: ci (QP: psn and ip_id, too) is still the context's
+    logic pi_valid;            //     [17] 0: no doorbell, no CQE yet: pi is still the context's
+    logic cq;                  //     [16] answer to CmdCqQuery
+    logic [15:0] seq;          //     [15:0] counts answers since reset, 1 .. 65535, then 1 again
+  } query_t;
 
   // ---- TX path --------------------------------------------------------------------------------------------------------
   // One data segment of a message.
@@ -331,8 +372,42 @@ package rnic_pkg;
   localparam logic [2:0] DmaTimeout = 3'd4;
   localparam logic [2:0] DmaMalformed = 3'd5;
   localparam logic [2:0] DmaNoMaster = 3'd6;     // bus mastering is off
+  localparam logic [2:0] DmaDenied = 3'd7;       // no page, no window, or against its rights: nothing was read
+
+  // A read as tx_segmenter asks for it, to dma_translate.
+  typedef struct packed {
+    logic paged;               // addr is a place in the list of pages, else an address
+    logic [4:0] log_page;      // of mpt_t, as the next four
+    logic [21:0] mtt;
+    logic [31:0] pages;
+    logic window_en;
+    logic [5:0] window;
+    logic [63:0] addr;
+    logic [12:0] len;          // 1..4096
+    logic more;                // as in rd_req_t
+    logic [2:0] attr;          // as in tlp_req_t
+    op_t op;
+  } xl_req_t;
+
+  // Entry of a list of pages in device memory; eight to a block of 64 B.
+  typedef struct packed {
+    logic [51:0] page;         // bus address [63:12]; bits below the page's size count as 0
+    logic [10:0] rsvd;
+    logic present;
+  } mtt_t;
+
+  // GPUDirect window: [base, base + size) of a region's addresses stands for [gpu, gpu + size) on the bus.
+  typedef struct packed {
+    logic valid;
+    logic write;               // rights of the NIC
+    logic read;
+    logic [63:0] gpu;
+    logic [63:0] size;         // bytes
+    logic [63:0] base;
+  } window_t;
 
   typedef struct packed {
+    logic denied;              // not to be read: answered with DmaDenied
     logic [63:0] addr;         // bus address
     logic [12:0] len;          // 0..4096 bytes; 0: a flush, which comes back when earlier writes have arrived
     logic more;                // the packet's payload goes on with the next read
@@ -418,6 +493,7 @@ package rnic_pkg;
   localparam logic [7:0] VenKey = 8'h05;         // lkey unknown, invalid or of another variant
   localparam logic [7:0] VenBounds = 8'h06;      // outside the region
   localparam logic [7:0] VenPd = 8'h07;          // region of another protection domain
+  localparam logic [7:0] VenRights = 8'h08;      // region without the right that the access needs
   localparam logic [7:0] VenDma = 8'h10;         // + Dma* status of the failed read
 
   // ---- MAC ------------------------------------------------------------------------------------------------------------
@@ -488,6 +564,9 @@ package rnic_pkg;
     logic cpl_timeout;         // a read that nobody answered in time
     logic cpl_malformed;       // lies about its length, or does not fit its read
     logic irq_sent;            // MSI-X message written
+    logic mtt_miss;
+    logic mtt_absent;          // access to a page that is not there, or beyond its list
+    logic win_denied;          // access outside a GPUDirect window, to an invalid one, or against its rights
   } stat_t;
 
   // Error log entries.

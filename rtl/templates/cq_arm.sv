@@ -33,6 +33,11 @@ module cq_arm (
   input  logic clear_valid_i,
   output logic clear_ready_o,
   input  logic [9:0] clear_cqn_i,
+  // For ctx_query: strobe at edge n, as it was before it after edge n
+  input  logic q_re_i,
+  input  logic [9:0] q_cqn_i,
+  output logic q_armed_o,
+  output logic q_only_o,
   // To msix; always taken
   output logic irq_valid_o,
   output logic [5:0] irq_vector_o,
@@ -78,8 +83,8 @@ module cq_arm (
   cq_arm_ref u_ref (
     .clk_i, .rst_ni, .now_i, .note_valid_i, .note_i, .arm_valid_i(arm_valid),
     .arm_ready_o(arm_ready), .arm_i(arm), .clear_valid_i(clear_valid), .clear_ready_o(clear_ready),
-    .clear_cqn_i(clear_cqn), .irq_valid_o, .irq_vector_o, .timer_valid_o, .timer_deadline_o,
-    .idle_o(idle)
+    .clear_cqn_i(clear_cqn), .q_re_i, .q_cqn_i, .q_armed_o, .q_only_o, .irq_valid_o, .irq_vector_o,
+    .timer_valid_o, .timer_deadline_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

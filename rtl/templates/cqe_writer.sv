@@ -33,6 +33,14 @@ module cqe_writer (
   // CmdCqModify: indices restart from the context
   input  logic clear_i,
   input  logic [9:0] clear_cqn_i,
+  // For ctx_query: strobe at edge n, indices as they were before it after edge n; each with a valid bit
+  input  logic q_re_i,
+  input  logic [9:0] q_cqn_i,
+  output logic q_pi_valid_o,
+  output logic [23:0] q_pi_o,
+  output logic q_ci_valid_o,
+  output logic [23:0] q_ci_o,
+  output logic q_overrun_o,
   // CQ context cache
   output logic cqc_req_valid_o,
   input  logic cqc_req_ready_i,
@@ -95,7 +103,8 @@ module cqe_writer (
   logic idle;
   cqe_writer_ref u_ref (
     .clk_i, .rst_ni, .now_i, .req_valid_i(req_valid), .req_ready_o(req_ready), .req_i(req),
-    .db_valid_i, .db_i, .clear_i, .clear_cqn_i, .cqc_req_valid_o, .cqc_req_ready_i, .cqc_req_idx_o,
+    .db_valid_i, .db_i, .clear_i, .clear_cqn_i, .q_re_i, .q_cqn_i, .q_pi_valid_o, .q_pi_o,
+    .q_ci_valid_o, .q_ci_o, .q_overrun_o, .cqc_req_valid_o, .cqc_req_ready_i, .cqc_req_idx_o,
     .cqc_rsp_valid_i(cqc_rsp_valid), .cqc_rsp_ready_o(cqc_rsp_ready), .cqc_rsp_i(cqc_rsp),
     .wr_valid_o, .wr_ready_i, .wr_o, .wdata_valid_o, .wdata_ready_i, .wdata_o, .note_valid_o,
     .note_o, .evt_valid_o, .evt_ready_i, .evt_o, .stat_cqe_ok_o, .stat_cqe_err_o, .stat_overrun_o,

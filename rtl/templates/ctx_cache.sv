@@ -36,6 +36,7 @@ module ctx_cache #(
   output logic [LineBytes*8-1:0] rsp_o,
   input  logic inval_i,
   input  logic [IdxW-1:0] inval_idx_i,
+  input  logic inval_all_i,
   output logic dm_req_valid_o,
   input  logic dm_req_ready_i,
   output rnic_pkg::dm_req_t dm_req_o,
@@ -67,8 +68,8 @@ module ctx_cache #(
     .Entries(Entries), .IdxW(IdxW), .LineBytes(LineBytes), .Misses(Misses), .Base(Base)
   ) u_ref (
     .clk_i, .rst_ni, .req_valid_i(req_valid), .req_ready_o(req_ready), .req_idx_i(req_idx),
-    .rsp_valid_o, .rsp_ready_i, .rsp_o, .inval_i, .inval_idx_i, .dm_req_valid_o, .dm_req_ready_i,
-    .dm_req_o, .dm_rsp_valid_i, .dm_rsp_i, .stat_miss_o, .idle_o(idle)
+    .rsp_valid_o, .rsp_ready_i, .rsp_o, .inval_i, .inval_idx_i, .inval_all_i, .dm_req_valid_o,
+    .dm_req_ready_i, .dm_req_o, .dm_rsp_valid_i, .dm_rsp_i, .stat_miss_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

@@ -15,7 +15,7 @@
 // Has to keep:
 //   answers  to the requester that asked, in its order
 module dm_arbiter #(
-  parameter int unsigned N = 5,
+  parameter int unsigned N = 7,
   parameter int unsigned Depth = 64
 ) (
   input  logic clk_i,

@@ -40,6 +40,11 @@ module doorbell_intake #(
   input  logic [9:0] pi_qpn_i,
   output logic [15:0] pi_o,
   output logic pi_valid_o,             // 0: no doorbell since reset or since the QP was cleared; pi_o means nothing
+  // The same for ctx_query
+  input  logic q_re_i,
+  input  logic [9:0] q_qpn_i,
+  output logic [15:0] q_pi_o,
+  output logic q_pi_valid_o,
   // BlueFlame buffer: lookup strobe at edge n, answer after edge n. A hit consumes the entry.
   input  logic bf_re_i,
   input  logic [9:0] bf_qpn_i,
@@ -80,9 +85,9 @@ module doorbell_intake #(
     .BfEntries(BfEntries)
   ) u_ref (
     .clk_i, .rst_ni, .db_valid_i(db_valid), .db_ready_o(db_ready), .db_i(db), .ring_o, .ring_qpn_o,
-    .pi_re_i, .pi_qpn_i, .pi_o, .pi_valid_o, .bf_re_i, .bf_qpn_i, .bf_wqe_i, .bf_hit_o,
-    .bf_miss_pushed_o, .bf_data_o, .clear_i, .clear_qpn_i, .stat_db_rx_o, .probe_db_o, .probe_qpn_o,
-    .probe_pi_o, .idle_o(idle)
+    .pi_re_i, .pi_qpn_i, .pi_o, .pi_valid_o, .q_re_i, .q_qpn_i, .q_pi_o, .q_pi_valid_o, .bf_re_i,
+    .bf_qpn_i, .bf_wqe_i, .bf_hit_o, .bf_miss_pushed_o, .bf_data_o, .clear_i, .clear_qpn_i,
+    .stat_db_rx_o, .probe_db_o, .probe_qpn_o, .probe_pi_o, .idle_o(idle)
   );
 
   // What stands in a register is work: no edge may be left out while it does.

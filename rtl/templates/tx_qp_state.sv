@@ -19,6 +19,11 @@ module tx_qp_state (
   output logic rd_valid_o,             // 0: state is to be taken from the context
   output logic rd_err_o,               // QP in error
   output rnic_pkg::tx_state_t rd_state_o,
+  input  logic q_re_i,
+  input  logic [9:0] q_qpn_i,
+  output logic q_valid_o,
+  output logic q_err_o,
+  output rnic_pkg::tx_state_t q_state_o,
   input  logic we_i,
   input  logic [9:0] wr_qpn_i,
   input  rnic_pkg::tx_state_t wr_state_i,
@@ -35,8 +40,8 @@ module tx_qp_state (
 );
   // ---- Your logic stands here, instead of ours or around it --------------------------------------
   tx_qp_state_ref u_ref (
-    .clk_i, .rst_ni, .re_i, .rd_qpn_i, .rd_valid_o, .rd_err_o, .rd_state_o, .we_i, .wr_qpn_i,
-    .wr_state_i, .err_seg_i, .err_seg_qpn_i, .err_pkt_i, .err_pkt_qpn_i, .err_cmd_i, .err_cmd_qpn_i,
-    .clear_i, .clear_qpn_i
+    .clk_i, .rst_ni, .re_i, .rd_qpn_i, .rd_valid_o, .rd_err_o, .rd_state_o, .q_re_i, .q_qpn_i,
+    .q_valid_o, .q_err_o, .q_state_o, .we_i, .wr_qpn_i, .wr_state_i, .err_seg_i, .err_seg_qpn_i,
+    .err_pkt_i, .err_pkt_qpn_i, .err_cmd_i, .err_cmd_qpn_i, .clear_i, .clear_qpn_i
   );
 endmodule

@@ -17,6 +17,8 @@
 //   idle_o  low from the job until its QP has been released and everything offered has been taken
 //
 // Has to keep:
+//   regions  after recheck_i no turn that has looked up before goes on beyond its next packet; stale_o is high from the
+//            next cycle on until the last read of such a turn has been taken
 //   order    descriptions, reads and inline beats in the same order; none of any for a noop
 //   pieces   more is set on all reads of a packet but the last; a packet's inline beats follow each other while they
 //            are taken
@@ -28,6 +30,8 @@ module tx_segmenter (
   output logic job_ready_o,
   input  rnic_pkg::tx_job_t job_i,
   input  logic other_waiting_i,        // scheduler's grant_valid
+  input  logic recheck_i,              // the region cache has forgotten an entry
+  output logic stale_o,
   // Memory protection table cache
   output logic mpt_req_valid_o,
   input  logic mpt_req_ready_i,
@@ -42,7 +46,7 @@ module tx_segmenter (
   // Payload reads, in the same order; none for packets without payload from memory
   output logic rd_valid_o,
   input  logic rd_ready_i,
-  output rnic_pkg::rd_req_t rd_o,
+  output rnic_pkg::xl_req_t rd_o,
   // Inline payload, in the same order; beats of a packet follow each other unless inl_ready_i is low
   output logic inl_valid_o,
   input  logic inl_ready_i,
@@ -98,7 +102,7 @@ module tx_segmenter (
   logic idle;
   tx_segmenter_ref u_ref (
     .clk_i, .rst_ni, .job_valid_i(job_valid), .job_ready_o(job_ready), .job_i(job),
-    .other_waiting_i, .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_idx_o,
+    .other_waiting_i, .recheck_i, .stale_o, .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_idx_o,
     .mpt_rsp_valid_i(mpt_rsp_valid), .mpt_rsp_ready_o(mpt_rsp_ready), .mpt_rsp_i(mpt_rsp),
     .desc_valid_o, .desc_ready_i, .desc_o, .rd_valid_o, .rd_ready_i, .rd_o, .inl_valid_o,
     .inl_ready_i, .inl_o, .st_we_o, .st_qpn_o, .st_o, .err_o, .err_qpn_o, .release_o, .turn_end_o,

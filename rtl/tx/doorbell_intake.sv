@@ -26,6 +26,11 @@ module doorbell_intake #(
   input  logic [9:0] pi_qpn_i,
   output logic [15:0] pi_o,
   output logic pi_valid_o,             // 0: no doorbell since reset or since the QP was cleared; pi_o means nothing
+  // The same for ctx_query
+  input  logic q_re_i,
+  input  logic [9:0] q_qpn_i,
+  output logic [15:0] q_pi_o,
+  output logic q_pi_valid_o,
   // BlueFlame buffer: lookup strobe at edge n, answer after edge n. A hit consumes the entry.
   input  logic bf_re_i,
   input  logic [9:0] bf_qpn_i,
@@ -68,13 +73,15 @@ module doorbell_intake #(
   // Written with piece 0 already: an index never waits, so an older one can't overwrite a newer one.
   logic [15:0] pi_mem [rnic_pkg::NumQp];
   logic [rnic_pkg::NumQp-1:0] pi_valid_q;
-  logic [15:0] pi_q;
-  logic pi_valid_rd_q;
+  logic [15:0] pi_q, q_pi_q;
+  logic pi_valid_rd_q, q_pi_valid_q;
   logic pi_we;
 
   assign pi_we = sq || push0;
   assign pi_o = pi_q;
   assign pi_valid_o = pi_valid_rd_q;
+  assign q_pi_o = q_pi_q;
+  assign q_pi_valid_o = q_pi_valid_q;
 
   always_ff @(posedge clk_i) begin
     if (pi_we) pi_mem[db.qpn] <= db_pi;
@@ -82,6 +89,7 @@ module doorbell_intake #(
 
   always_ff @(posedge clk_i) begin
     if (pi_re_i) pi_q <= pi_mem[pi_qpn_i];
+    if (q_re_i) q_pi_q <= pi_mem[q_qpn_i];
   end
 
   // A doorbell at the same edge as the clear counts as after it.
@@ -97,6 +105,11 @@ module doorbell_intake #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) pi_valid_rd_q <= 1'b0;
     else if (pi_re_i) pi_valid_rd_q <= pi_valid_q[pi_qpn_i];
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) q_pi_valid_q <= 1'b0;
+    else if (q_re_i) q_pi_valid_q <= pi_valid_q[q_qpn_i];
   end
 
   // ---- BlueFlame buffer -------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // On-chip transmit state of every QP (rnic_pkg::tx_state_t), with one valid and one error bit each. One reader (the
-// fetch engine) and one writer (the segmenter); the scheduler's one-job-per-QP rule keeps them apart.
+// fetch engine) and one writer (the segmenter); the scheduler's one-job-per-QP rule keeps them apart. A second reader
+// (ctx_query) looks at any QP at any time.
 //
 // Read: strobe at edge n, data after edge n, as it was before that edge; it stays until the next read. Clear wins
 // over a write or an error of the same QP at the same edge, which belong to the QP's former life.
@@ -12,6 +13,11 @@ module tx_qp_state (
   output logic rd_valid_o,             // 0: state is to be taken from the context
   output logic rd_err_o,               // QP in error
   output rnic_pkg::tx_state_t rd_state_o,
+  input  logic q_re_i,
+  input  logic [9:0] q_qpn_i,
+  output logic q_valid_o,
+  output logic q_err_o,
+  output rnic_pkg::tx_state_t q_state_o,
   input  logic we_i,
   input  logic [9:0] wr_qpn_i,
   input  rnic_pkg::tx_state_t wr_state_i,
@@ -30,12 +36,15 @@ module tx_qp_state (
 
   logic [StateW-1:0] state_mem [rnic_pkg::NumQp];
   logic [rnic_pkg::NumQp-1:0] valid_q, err_q;
-  logic [StateW-1:0] rd_state_q;
-  logic rd_valid_q, rd_err_q;
+  logic [StateW-1:0] rd_state_q, q_state_q;
+  logic rd_valid_q, rd_err_q, q_valid_q, q_err_q;
 
   assign rd_state_o = rd_state_q;
   assign rd_valid_o = rd_valid_q;
   assign rd_err_o = rd_err_q;
+  assign q_state_o = q_state_q;
+  assign q_valid_o = q_valid_q;
+  assign q_err_o = q_err_q;
 
   always_ff @(posedge clk_i) begin
     if (we_i) state_mem[wr_qpn_i] <= wr_state_i;
@@ -43,15 +52,24 @@ module tx_qp_state (
 
   always_ff @(posedge clk_i) begin
     if (re_i) rd_state_q <= state_mem[rd_qpn_i];
+    if (q_re_i) q_state_q <= state_mem[q_qpn_i];
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       rd_valid_q <= 1'b0;
       rd_err_q <= 1'b0;
-    end else if (re_i) begin
-      rd_valid_q <= valid_q[rd_qpn_i];
-      rd_err_q <= err_q[rd_qpn_i];
+      q_valid_q <= 1'b0;
+      q_err_q <= 1'b0;
+    end else begin
+      if (re_i) begin
+        rd_valid_q <= valid_q[rd_qpn_i];
+        rd_err_q <= err_q[rd_qpn_i];
+      end
+      if (q_re_i) begin
+        q_valid_q <= valid_q[q_qpn_i];
+        q_err_q <= err_q[q_qpn_i];
+      end
     end
   end
 

@@ -10,7 +10,10 @@
 // before the turn's first packet leaves; the first one refused is reported. A packet that spans segments is several
 // pieces: its description leaves with the first, then one read a cycle (rd_o.more on all but the last). Inline payload
 // leaves the same way in pieces of 64 B, as beats of a stream of its own. READ and atomics are one packet and read
-// nothing here.
+// nothing here; their segments, where the response will go, have to grant local writes.
+//
+// After recheck_i (a region changed) a turn that has looked up earlier ends with its next packet, so that a long message
+// does not go on with a region that is gone. stale_o is high while there is such a turn, or a read of it, here.
 //
 // Description and first piece enter their output registers in the same cycle, only when all of these are free; from
 // there each leaves when its taker is ready. Job valid in cycle 0, region answer in cycle 2: both are valid in cycle 4;
@@ -25,6 +28,8 @@ module tx_segmenter (
   output logic job_ready_o,
   input  rnic_pkg::tx_job_t job_i,
   input  logic other_waiting_i,        // scheduler's grant_valid
+  input  logic recheck_i,              // the region cache has forgotten an entry
+  output logic stale_o,
   // Memory protection table cache
   output logic mpt_req_valid_o,
   input  logic mpt_req_ready_i,
@@ -39,7 +44,7 @@ module tx_segmenter (
   // Payload reads, in the same order; none for packets without payload from memory
   output logic rd_valid_o,
   input  logic rd_ready_i,
-  output rnic_pkg::rd_req_t rd_o,
+  output rnic_pkg::xl_req_t rd_o,
   // Inline payload, in the same order; beats of a packet follow each other unless inl_ready_i is low
   output logic inl_valid_o,
   input  logic inl_ready_i,
@@ -63,7 +68,7 @@ module tx_segmenter (
   localparam int unsigned EntryW = JobW + 64;
 
   // ---- Job in, regions looked up: the first one with the job, the others behind it ----------------------------------
-  logic in_payload, in_fire, queue_ready, queue_valid, queue_pop;
+  logic in_check, in_fire, queue_ready, queue_valid, queue_pop;
   logic [1:0] look_left_q;                         // lookups still to make for the last job
   logic [47:0] look_idx_q;                         // of these segments
   logic [15:0] in_idx;
@@ -71,9 +76,9 @@ module tx_segmenter (
   logic [2:0] queue_fill;
   logic [EntryW-1:0] queue_data;
 
-  // Payload from memory: its segments are checked.
-  assign in_payload = !job_i.noop && !job_i.flush && job_i.err == 8'd0 && !job_i.inl &&
-                      job_i.st.opcode[7:4] == 4'd0 && job_i.st.msg_len != 32'd0;
+  // Payload from memory, or a response that goes there: the segments are checked.
+  assign in_check = !job_i.noop && !job_i.flush && job_i.err == 8'd0 && !job_i.inl && job_i.st.num_sge != 3'd0 &&
+                    job_i.st.msg_len != 32'd0;
   always_comb begin
     unique case (job_i.st.sge_idx)
       2'd0: {in_idx, in_len} = {job_i.st.sge0.lkey[23:8], job_i.st.sge0.len};
@@ -85,19 +90,19 @@ module tx_segmenter (
   assign in_avail = job_i.inl ? 32'd64 : in_len - job_i.st.sge_off;
   // READ and atomics, 0x10 and above, send no payload.
   assign in_left = job_i.st.opcode[7:4] == 4'd0 ? job_i.st.msg_len - job_i.st.offset : 32'd0;
-  assign mpt_req_valid_o = look_left_q != 2'd0 || (job_valid_i && in_payload && queue_ready);
+  assign mpt_req_valid_o = look_left_q != 2'd0 || (job_valid_i && in_check && queue_ready);
   assign mpt_req_idx_o = look_left_q != 2'd0 ? look_idx_q[15:0] : in_idx;
-  assign job_ready_o = queue_ready && look_left_q == 2'd0 && (!in_payload || mpt_req_ready_i);
+  assign job_ready_o = queue_ready && look_left_q == 2'd0 && (!in_check || mpt_req_ready_i);
   assign in_fire = job_valid_i && job_ready_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) look_left_q <= 2'd0;
-    else if (in_fire && in_payload) look_left_q <= job_i.st.num_sge[1:0] - job_i.st.sge_idx - 2'd1;
+    else if (in_fire && in_check) look_left_q <= job_i.st.num_sge[1:0] - job_i.st.sge_idx - 2'd1;
     else if (look_left_q != 2'd0 && mpt_req_ready_i) look_left_q <= look_left_q - 2'd1;
   end
 
   always_ff @(posedge clk_i) begin
-    if (in_fire && in_payload) begin
+    if (in_fire && in_check) begin
       look_idx_q <= {job_i.st.sge3.lkey[23:8], job_i.st.sge2.lkey[23:8], job_i.st.sge1.lkey[23:8]} >>
                     {job_i.st.sge_idx, 4'b0};
     end else if (look_left_q != 2'd0 && mpt_req_ready_i) begin
@@ -118,14 +123,14 @@ module tx_segmenter (
 
   rnic_pkg::tx_job_t q_job;
   rnic_pkg::sge_t q_sge;                           // segment of the next byte
-  logic q_payload, q_last;
+  logic q_check, q_last;
   logic [31:0] q_left, q_avail;
   logic [12:0] q_mtu, q_len;
 
   assign q_job = queue_data[JobW-1:0];
   assign {q_left, q_avail} = queue_data[JobW+:64];
-  assign q_payload = !q_job.noop && !q_job.flush && q_job.err == 8'd0 && !q_job.inl &&
-                     q_job.st.opcode[7:4] == 4'd0 && q_job.st.msg_len != 32'd0;
+  assign q_check = !q_job.noop && !q_job.flush && q_job.err == 8'd0 && !q_job.inl && q_job.st.num_sge != 3'd0 &&
+                   q_job.st.msg_len != 32'd0;
   always_comb begin
     unique case (q_job.st.sge_idx)
       2'd0: q_sge = q_job.st.sge0;
@@ -148,7 +153,7 @@ module tx_segmenter (
   // What changes from packet to packet stands in cur_job_q.st, and beside it what is derived from it.
   logic cur_valid_q;
   rnic_pkg::tx_job_t cur_job_q;
-  logic cur_payload_q, cur_reported_q;
+  logic cur_check_q, cur_reported_q;
   logic [12:0] cur_mtu_q;
   logic [31:0] cur_left_q;                         // bytes of the message from this packet on
   logic [12:0] cur_len_q;                          // bytes of this packet
@@ -160,23 +165,21 @@ module tx_segmenter (
   logic cur_done, cur_ready, rsp_first, rsp_next;
 
   assign cur_ready = !cur_valid_q || cur_done;
-  assign queue_pop = queue_valid && cur_ready && (!q_payload || mpt_rsp_valid_i);
-  assign mpt_rsp_ready_o = cur_wait_q != 2'd0 || (queue_valid && cur_ready && q_payload);
-  assign rsp_first = queue_pop && q_payload;
+  assign queue_pop = queue_valid && cur_ready && (!q_check || mpt_rsp_valid_i);
+  assign mpt_rsp_ready_o = cur_wait_q != 2'd0 || (queue_valid && cur_ready && q_check);
+  assign rsp_first = queue_pop && q_check;
   assign rsp_next = cur_wait_q != 2'd0 && mpt_rsp_valid_i;
 
   // ---- Region against segment ---------------------------------------------------------------------------------------
   logic [1:0] chk_idx;                             // segment whose region is expected
   rnic_pkg::sge_t chk_next, chk_sge;
-  logic [64:0] chk_end;
   logic [23:0] chk_pd;
-  logic chk_bad_key_q, chk_bad_pd_q, chk_outside_q;
-  logic [63:0] chk_into_q;                         // segment's first byte from the region's first
-  logic [63:0] chk_slack_q;                        // region's length less the segment's
+  logic [7:0] chk_op;
   logic bad_q;                                     // an earlier segment was refused
   logic [7:0] bad_ven_q, chk_ven;
-  logic [63:0] delta0_q, delta1_q, delta2_q, delta3_q;  // bus address less virtual address
+  logic [63:0] delta0_q, delta1_q, delta2_q, delta3_q;  // place less virtual address
   logic [1:0] attr0_q, attr1_q, attr2_q, attr3_q;    // {ID-based, relaxed ordering}
+  logic [66:0] way0_q, way1_q, way2_q, way3_q;       // {paged, log_page, mtt, pages, window_en, window}
 
   assign chk_idx = cur_wait_q == 2'd0 ? q_job.st.sge_idx : cur_job_q.st.num_sge[1:0] - cur_wait_q;
   always_comb begin
@@ -188,21 +191,36 @@ module tx_segmenter (
   end
   assign chk_sge = cur_wait_q == 2'd0 ? q_sge : chk_next;
   assign chk_pd = cur_wait_q == 2'd0 ? q_job.qpc.pd : cur_job_q.qpc.pd;
-  assign chk_end = {1'b0, chk_sge.addr} + {33'b0, chk_sge.len};
+  assign chk_op = cur_wait_q == 2'd0 ? q_job.st.opcode : cur_job_q.st.opcode;
+
+  // READ and atomics, 0x10 and above, write their response.
+  mr_check u_mr_check (
+    .clk_i,
+    .en_i(rsp_first || rsp_next),
+    .region_i(mpt_rsp_i),
+    .key_i(chk_sge.lkey),
+    .pd_i(chk_pd),
+    .addr_i(chk_sge.addr),
+    .len_i(chk_sge.len),
+    .need_i({3'b0, chk_op[7:4] != 4'd0}),
+    .ven_o(chk_ven)
+  );
+
+  logic [66:0] chk_way;
+  logic [63:0] chk_delta;
+  logic [1:0] chk_attr;
+  assign chk_way = {mpt_rsp_i.paged, mpt_rsp_i.log_page, mpt_rsp_i.mtt, mpt_rsp_i.pages, mpt_rsp_i.window_en,
+                    mpt_rsp_i.window};
+  assign chk_delta = mpt_rsp_i.iova - mpt_rsp_i.start;
+  assign chk_attr = {mpt_rsp_i.id_based, mpt_rsp_i.relaxed};
 
   always_ff @(posedge clk_i) begin
     if (rsp_first || rsp_next) begin
-      chk_bad_key_q <= chk_sge.lkey[31:24] != 8'd0 || !mpt_rsp_i.valid || mpt_rsp_i.variant != chk_sge.lkey[7:0];
-      chk_bad_pd_q <= mpt_rsp_i.pd != chk_pd;
-      chk_outside_q <= chk_sge.addr < mpt_rsp_i.start || {32'b0, chk_sge.len} > mpt_rsp_i.length ||
-                       (chk_end[64] && chk_end[63:0] != 64'd0);
-      chk_into_q <= chk_sge.addr - mpt_rsp_i.start;
-      chk_slack_q <= mpt_rsp_i.length - {32'b0, chk_sge.len};
       unique case (chk_idx)
-        2'd0: {attr0_q, delta0_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
-        2'd1: {attr1_q, delta1_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
-        2'd2: {attr2_q, delta2_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
-        default: {attr3_q, delta3_q} <= {mpt_rsp_i.id_based, mpt_rsp_i.relaxed, mpt_rsp_i.iova - mpt_rsp_i.start};
+        2'd0: {attr0_q, way0_q, delta0_q} <= {chk_attr, chk_way, chk_delta};
+        2'd1: {attr1_q, way1_q, delta1_q} <= {chk_attr, chk_way, chk_delta};
+        2'd2: {attr2_q, way2_q, delta2_q} <= {chk_attr, chk_way, chk_delta};
+        default: {attr3_q, way3_q, delta3_q} <= {chk_attr, chk_way, chk_delta};
       endcase
     end
     if (queue_pop) begin
@@ -211,13 +229,6 @@ module tx_segmenter (
       bad_q <= chk_ven != rnic_pkg::VenNone;
       bad_ven_q <= chk_ven;
     end
-  end
-
-  always_comb begin
-    if (chk_bad_key_q) chk_ven = rnic_pkg::VenKey;
-    else if (chk_bad_pd_q) chk_ven = rnic_pkg::VenPd;
-    else if (chk_outside_q || chk_into_q > chk_slack_q) chk_ven = rnic_pkg::VenBounds;
-    else chk_ven = rnic_pkg::VenNone;
   end
 
   // ---- Verdict ------------------------------------------------------------------------------------------------------
@@ -231,7 +242,7 @@ module tx_segmenter (
     end else if (cur_job_q.err != 8'd0) begin
       syn = cur_job_q.err;
       ven = cur_job_q.rkey[7:0];
-    end else if (cur_payload_q) begin
+    end else if (cur_check_q) begin
       ven = bad_q ? bad_ven_q : chk_ven;
       if (ven != rnic_pkg::VenNone) syn = rnic_pkg::SynLocalProt;
     end
@@ -247,6 +258,7 @@ module tx_segmenter (
   logic [31:0] next_sge_off;
   logic [63:0] seg_addr, seg_delta;
   logic [1:0] seg_attr;
+  logic [66:0] seg_way;
 
   assign fits = {19'b0, cur_rem_q} <= cur_avail_q;
   assign seg_ends = {19'b0, cur_rem_q} >= cur_avail_q;
@@ -267,10 +279,10 @@ module tx_segmenter (
       default: seg_len = cur_job_q.st.sge3.len;
     endcase
     unique case (cur_job_q.st.sge_idx)
-      2'd0: {seg_attr, seg_addr, seg_delta} = {attr0_q, cur_job_q.st.sge0.addr, delta0_q};
-      2'd1: {seg_attr, seg_addr, seg_delta} = {attr1_q, cur_job_q.st.sge1.addr, delta1_q};
-      2'd2: {seg_attr, seg_addr, seg_delta} = {attr2_q, cur_job_q.st.sge2.addr, delta2_q};
-      default: {seg_attr, seg_addr, seg_delta} = {attr3_q, cur_job_q.st.sge3.addr, delta3_q};
+      2'd0: {seg_attr, seg_way, seg_addr, seg_delta} = {attr0_q, way0_q, cur_job_q.st.sge0.addr, delta0_q};
+      2'd1: {seg_attr, seg_way, seg_addr, seg_delta} = {attr1_q, way1_q, cur_job_q.st.sge1.addr, delta1_q};
+      2'd2: {seg_attr, seg_way, seg_addr, seg_delta} = {attr2_q, way2_q, cur_job_q.st.sge2.addr, delta2_q};
+      default: {seg_attr, seg_way, seg_addr, seg_delta} = {attr3_q, way3_q, cur_job_q.st.sge3.addr, delta3_q};
     endcase
   end
 
@@ -324,7 +336,8 @@ module tx_segmenter (
 
   // ---- Control ----------------------------------------------------------------------------------------------------
   logic desc_valid_q, rd_valid_q, inl_valid_q, dm_valid_q, st_we_q, err_q, turn_q, release_q;
-  logic failed, must_mark, outs_free, step, sends, starts, others, rated, more;
+  logic failed, must_mark, outs_free, step, sends, starts, rd_loads, others, rated, more;
+  logic cur_stale_q, rd_stale_q;                   // of a turn whose lookups may be out of date
   logic [23:0] next_psn;
   logic [15:0] next_ip_id;
   logic [31:0] next_offset;
@@ -337,10 +350,11 @@ module tx_segmenter (
   assign step = cur_valid_q && (cur_job_q.noop || (outs_free && !must_mark && cur_wait_q == 2'd0));
   assign sends = step && !cur_job_q.noop;          // a piece, an empty packet or a report
   assign starts = sends && !cur_inside_q;          // its description with it
+  assign rd_loads = sends && !failed && piece_read;
   // A QP with a rate gets one packet a turn: its rate is looked at between turns.
   assign rated = cur_job_q.qpc.rate_en && !cur_job_q.noop;
   assign others = other_waiting_i || job_valid_i || queue_valid;
-  assign cur_done = step && (cur_job_q.noop || failed || (fits && (cur_last_q || others || rated)));
+  assign cur_done = step && (cur_job_q.noop || failed || (fits && (cur_last_q || others || rated || cur_stale_q)));
   assign more = !cur_job_q.noop && ((!failed && !cur_last_q) || cur_job_q.st.ci != cur_job_q.pi);
   assign next_psn = cur_job_q.st.psn + psn_whole + {23'b0, psn_rest};
   assign next_ip_id = cur_job_q.st.ip_id + {15'b0, !cur_job_q.qpc.ip_id_fixed};
@@ -364,7 +378,7 @@ module tx_segmenter (
       else if (rsp_next) cur_wait_q <= cur_wait_q - 2'd1;
       if (starts) desc_valid_q <= 1'b1;
       else if (desc_ready_i) desc_valid_q <= 1'b0;
-      if (sends && !failed && piece_read) rd_valid_q <= 1'b1;
+      if (rd_loads) rd_valid_q <= 1'b1;
       else if (rd_ready_i) rd_valid_q <= 1'b0;
       if (sends && !failed && piece_inl) inl_valid_q <= 1'b1;
       else if (inl_ready_i) inl_valid_q <= 1'b0;
@@ -380,7 +394,7 @@ module tx_segmenter (
   always_ff @(posedge clk_i) begin
     if (queue_pop) begin
       cur_job_q <= q_job;
-      cur_payload_q <= q_payload;
+      cur_check_q <= q_check;
       cur_mtu_q <= q_mtu;
       cur_left_q <= q_left;
       cur_len_q <= q_len;
@@ -417,9 +431,30 @@ module tx_segmenter (
     end
   end
 
+  // ---- Regions that have changed since the lookup ---------------------------------------------------------------------
+  logic [2:0] stale_left_q;                        // jobs in the queue, the first ones, looked up before the last change
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      stale_left_q <= 3'd0;
+      cur_stale_q <= 1'b0;
+      rd_stale_q <= 1'b0;
+    end else begin
+      if (recheck_i) stale_left_q <= queue_fill - {2'b0, queue_pop};
+      else if (queue_pop && stale_left_q != 3'd0) stale_left_q <= stale_left_q - 3'd1;
+      if (queue_pop) cur_stale_q <= recheck_i || stale_left_q != 3'd0;
+      else if (cur_done) cur_stale_q <= 1'b0;
+      else if (cur_valid_q && recheck_i) cur_stale_q <= 1'b1;
+      if (rd_loads) rd_stale_q <= cur_stale_q || recheck_i;
+      else if (rd_ready_i) rd_stale_q <= 1'b0;
+      else if (rd_valid_q && recheck_i) rd_stale_q <= 1'b1;
+    end
+  end
+  assign stale_o = stale_left_q != 3'd0 || cur_stale_q || rd_stale_q;
+
   // ---- Description, read request, inline beat -----------------------------------------------------------------------
   rnic_pkg::pkt_desc_t desc_q;
-  rnic_pkg::rd_req_t rd_q;
+  rnic_pkg::xl_req_t rd_q;
   rnic_pkg::payload_t inl_q;
 
   always_ff @(posedge clk_i) begin
@@ -467,7 +502,8 @@ module tx_segmenter (
       desc_q.sgid <= cur_job_q.qpc.sgid;
       desc_q.dgid <= cur_job_q.qpc.dgid;
     end
-    if (sends && !failed && piece_read) begin
+    if (rd_loads) begin
+      {rd_q.paged, rd_q.log_page, rd_q.mtt, rd_q.pages, rd_q.window_en, rd_q.window} <= seg_way;
       rd_q.addr <= seg_addr + seg_delta + {32'b0, cur_job_q.st.sge_off};
       rd_q.len <= piece;
       rd_q.more <= !fits;
@@ -580,6 +616,6 @@ module tx_segmenter (
   assert property (@(posedge clk_i) disable iff (!rst_ni) mpt_rsp_valid_i |-> queue_valid || cur_wait_q != 2'd0);
   // The current segment is one of the message's.
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   job_valid_i && in_payload |-> {1'b0, job_i.st.sge_idx} < job_i.st.num_sge);
+                   job_valid_i && in_check |-> {1'b0, job_i.st.sge_idx} < job_i.st.num_sge);
 `endif
 endmodule

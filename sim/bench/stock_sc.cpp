@@ -43,7 +43,7 @@ struct SignalReader {
               X(dm_rsp_valid_i) X(dm_rsp_i) X(mac_tx_valid_o) X(mac_tx_ready_i) X(mac_tx_o) X(mac_rx_valid_i)      \
                   X(mac_rx_ready_o) X(mac_rx_i) X(mac_pause_i) X(sched_cfg_i) X(rate_valid_i) X(rate_i) X(place_ooo_i) X(probe_o) \
                       X(stat_o) X(evt_valid_o) X(evt_ready_i) X(evt_o) X(ext_probe_i) X(flr_i)                           \
-                          X(msix_we_i) X(msix_idx_i) X(msix_reg_i) X(msix_wdata_i) X(msix_en_i) X(msix_mask_i)    \
+                          X(msix_we_i) X(msix_idx_i) X(msix_reg_i) X(msix_wdata_i) X(msix_en_i) X(msix_mask_i) X(win_we_i) X(win_idx_i) X(win_i) X(win_busy_o) \
                               X(msix_pending_o)
 // clang-format on
 

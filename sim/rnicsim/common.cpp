@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -395,6 +396,18 @@ void Session::trace_again(Exit status) const {
   } else {
     spdlog::error("the second run ended with status {} and not {}: the run is not deterministic", again, int{status});
   }
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::error_code ec;
+  path_ = (fs::temp_directory_path(ec) / "rnicsim-XXXXXX").string();
+  if (ec || mkdtemp(path_.data()) == nullptr)
+    throw InputError(path_, 0, "", "cannot be made; set TMPDIR to a folder that can be written");
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ec;
+  fs::remove_all(path_, ec);
 }
 
 std::string run_child(const std::vector<std::string>& args, int& status, bool mute_errors) {

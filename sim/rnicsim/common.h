@@ -145,6 +145,19 @@ class Session {
   Activity activity_;
 };
 
+/// A folder that goes with its owner.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 /// Runs this program again with other arguments; its standard output. status: as waitpid gives it, decoded to the exit
 /// status (128 + signal when killed).
 std::string run_child(const std::vector<std::string>& args, int& status, bool mute_errors = false);
@@ -166,6 +179,9 @@ std::string printable(const std::string& text);
 /// A check of an option whose type name says already what is allowed.
 inline CLI::Validator quiet_check(CLI::Validator v) { return v.description(""); }
 
+/// A result.json, or that of a run directory. Throws InputError.
+nlohmann::json load_result(const std::string& path);
+
 // Subcommands; each returns the exit status through `status`.
 void add_stages(CLI::App& app, int& status);
 void add_perf(CLI::App& app, int& status);
@@ -180,5 +196,9 @@ void add_sweep(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_arp(CLI::App& app, int& status);
 void add_pcie_bench(CLI::App& app, int& status);
+void add_counters(CLI::App& app, int& status);
+void add_diagnose(CLI::App& app, int& status);
+void add_load_bench(CLI::App& app, int& status);
+void add_ctx_bench(CLI::App& app, int& status);
 
 }  // namespace rnic::cli

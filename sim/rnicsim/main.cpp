@@ -28,8 +28,13 @@ constexpr const char* kFooter = R"(Examples:
   rnicsim sweep --set gpu.read_latency=80:120:10 --option size=64,4096 -- stages
                                                   a table and a plot over a grid
   rnicsim compare out/before out/after            what differs, and which stage did it
+  rnicsim counters out/run --nonzero              a run's counters, as ethtool -S prints them
+  rnicsim diagnose out/run                        what was wrong in a run, from its counters
   rnicsim regs --bar 2 'tx_*'                     registers by name
   rnicsim pcie-bench BW_RD -s 64:4096:x2          bandwidth of DMA reads by size, beside the bounds of link and beats
+  rnicsim load-bench --profile gen5-measured      latency of loads between CPU, GPU and their memories
+  rnicsim profile validate gen5-measured          a profile beside published measurements, with the error of each
+  rnicsim ctx-bench --qps 16:1024:x2              latency where QP contexts no longer fit on chip
   rnicsim arp --ranks 8 --count 1M --type bf16    the AllReduce engine alone: sums, stalls, latency
 
 Exit status: 0 good, 1 a check failed, 2 bad usage or input, 3 hang or internal error, 130 interrupted.
@@ -118,6 +123,10 @@ int run(int argc, char** argv) {
   add_compare(app, status);
   add_arp(app, status);
   add_pcie_bench(app, status);
+  add_ctx_bench(app, status);
+  add_counters(app, status);
+  add_diagnose(app, status);
+  add_load_bench(app, status);
   app.set_version_flag("--version", build_info().version);
   try {
     check_subcommands(app, argc, argv);

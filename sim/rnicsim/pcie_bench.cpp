@@ -33,7 +33,8 @@ constexpr size_t kColumns = 6;        ///< latencies taken apart on stdout
 struct PcieBenchCommand {
   Common common;
   std::vector<std::string> ops;
-  std::string size = "64:4096:x2", offset = "0", window = "1M", pattern = "seq", mem = "host", vs, topology;
+  std::string size = "64:4096:x2", offset = "0", window = "1M", pattern = "seq", mem = "host", cache = "cold", vs,
+              topology;
   std::optional<uint64_t> transfers;
   uint64_t outstanding = 512;
 };
@@ -88,6 +89,7 @@ std::vector<BenchSpec> specs_of(const PcieBenchCommand& o) {
           s.window = window;
           s.random = o.pattern == "random";
           s.gpu = o.mem == "gpu";
+          s.warm = o.cache == "warm";
           s.transfers = o.transfers.value_or(pcie::is_latency(op) ? 1000 : 4000);
           s.outstanding = static_cast<unsigned>(o.outstanding);
           s.seed = o.common.seed;
@@ -122,6 +124,7 @@ nlohmann::json to_json(const BenchResult& r) {
   nlohmann::json j{{"name", name_of(s)},
                    {"op", pcie::bench_name(s.op)},
                    {"mem", s.gpu ? "gpu" : "host"},
+                   {"cache", s.warm ? "warm" : "cold"},
                    {"size_bytes", s.size},
                    {"offset_bytes", s.offset},
                    {"window_bytes", s.window},
@@ -313,7 +316,8 @@ std::string distributions(const std::vector<BenchResult>& results) {
   constexpr size_t kLines = 8, kHistograms = 12, kSteps = 200;
   std::string html;
   size_t histograms = 0;
-  for (const BenchOp op : {BenchOp::kLatRd, BenchOp::kLatWrrd}) {
+  for (const BenchOp op : pcie::kBenchOps) {
+    if (!pcie::is_latency(op)) continue;
     study::LineChart c;
     c.title = fmt::format("{}: share of transfers done", pcie::bench_name(op));
     c.x_label = "ns";
@@ -353,6 +357,7 @@ std::vector<std::string> child_words(const PcieBenchCommand& o, const std::strin
   add("--window", o.window);
   add("--pattern", o.pattern);
   add("--mem", o.mem);
+  add("--cache", o.cache);
   if (o.transfers) add("--transfers", fmt::to_string(*o.transfers));
   add("--outstanding", fmt::to_string(o.outstanding));
   add("--seed", fmt::to_string(o.common.seed));
@@ -447,7 +452,8 @@ int run_pcie_bench(PcieBenchCommand& o) {
   if (!o.common.json) fmt::print("{}", head);
   if (!o.common.json && !bandwidth.empty()) fmt::print("\n{}", bandwidth.text());
   if (!o.common.json && !latency.empty()) fmt::print("\n{}", latency.text());
-  for (const BenchOp op : {BenchOp::kLatRd, BenchOp::kLatWrrd}) {
+  for (const BenchOp op : pcie::kBenchOps) {
+    if (!pcie::is_latency(op)) continue;
     if (std::none_of(results.begin(), results.end(), [&](const auto& r) { return r.spec.op == op; })) continue;
     if (!o.common.json) fmt::print("\n{}", parts_table(results, op, kColumns).text());
     out.sections.emplace_back(fmt::format("Where the time of {} goes", pcie::bench_name(op)),
@@ -545,7 +551,8 @@ void add_pcie_bench(CLI::App& app, int& status) {
   add_simulation_options(*sub, o.common);
   sub->add_option("measurement", o.ops,
                   "LAT_RD: one read at a time; LAT_WRRD: a write, then a read of the same bytes, which pushes it; "
-                  "BW_RD, BW_WR: reads, writes, many in flight; BW_RDWR: in turns; all [all]")
+                  "LAT_FLUSH: a write, then a read of no bytes, which pushes it, too; BW_RD, BW_WR: reads, writes, "
+                  "many in flight; BW_RDWR: in turns; all [all]")
       ->type_name("NAME");
   const auto of = [](CLI::Option* option, const char* type) { return option->type_name(type)->group("Transfers"); };
   of(sub->add_option("-s,--size", o.size, "Bytes of a transfer, 1 to 4096: numbers and ranges [64:4096:x2]"), "LIST");
@@ -555,6 +562,10 @@ void add_pcie_bench(CLI::App& app, int& status) {
       ->check(quiet_check(CLI::IsMember({"seq", "random"})));
   of(sub->add_option("--mem", o.mem, "Memory: host, gpu [host]"), "NAME")
       ->check(quiet_check(CLI::IsMember({"host", "gpu"})));
+  of(sub->add_option("--cache", o.cache,
+                     "Host's last-level cache (host.llc_size): cold, warm: the CPU has just used the window [cold]"),
+     "NAME")
+      ->check(quiet_check(CLI::IsMember({"cold", "warm"})));
   const auto count = [&](const char* name, uint64_t max, const char* text, auto set) {
     of(sub->add_option_function<std::string>(
            name,
@@ -588,12 +599,14 @@ void add_pcie_bench(CLI::App& app, int& status) {
       "trip.\n"
       "MPS, MRRS, RCB, tags, link: keys of the profile. What each measurement counts: docs/pcie-bench.md.\n\n"
       "Examples:\n"
-      "  rnicsim pcie-bench                                 all five, 64 B to 4 KiB\n"
+      "  rnicsim pcie-bench                                 all six, 64 B to 4 KiB\n"
       "  rnicsim pcie-bench BW_RD -s 64:4096:64 -o out/rd   the saw teeth of a curve, with plots\n"
-      "  rnicsim pcie-bench LAT_RD LAT_WRRD --mem gpu -s 8,64\n"
+      "  rnicsim pcie-bench LAT_RD LAT_WRRD LAT_FLUSH --mem gpu -s 8,64\n"
       "  rnicsim pcie-bench BW_RD --set pcie.tag_bits=5     what 24 tags make of it\n"
       "  rnicsim pcie-bench BW_WR --offset 0,4,32 --set pcie.generation=3 --set pcie.lanes=8 --set pcie.mps=256\n"
       "  rnicsim pcie-bench LAT_RD --vs gen5-measured\n"
+      "  rnicsim pcie-bench LAT_RD --set host.llc_size=33554432 --cache warm\n"
+      "  rnicsim pcie-bench LAT_RD --set host.numa_nodes=2 --set host.numa_node=1\n"
       "  rnicsim sweep --set pcie.mps=128,256,512 --option size=64,256,4096 -- pcie-bench BW_WR");
   sub->callback([&status] { status = o.topology.empty() ? run_pcie_bench(o) : run_topologies(o); });
 }

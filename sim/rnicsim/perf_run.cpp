@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "perf.h"
+#include "rnic/observe/node_state.h"
 #include "rnic/observe/sections.h"
 #include "table.h"
 
@@ -226,7 +227,7 @@ int perf_one(PerfOptions o) {
   result["status"] = status == kGood ? "done" : "not finished";
   result["fit_note"] = profile.fit_note();
   result["options"] = perf_options_json(o);
-  for (const auto& [name, value] : node.nic->bars().counters()) result["counters"][name] = value;
+  result.update(node_state(*node.nic, *node.hub));
   const auto bytes = static_cast<double>(o.size);
   result["rates"] = {{"iterations", measured.completed},
                      {"first_post_ps", measured.first_post_ps},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnicsim profile list|show|diff
+// rnicsim profile list|show|diff|validate
 #include <fmt/format.h>
 
 #include "common.h"
 #include "table.h"
+#include "validate.h"
 
 namespace rnic::cli {
 namespace {
@@ -130,6 +131,7 @@ void add_profile(CLI::App& app, int& status) {
     diff(Profile::load(a), Profile::load(b), json);
     status = kGood;
   });
+  add_validate(*sub, status);
 }
 
 }  // namespace rnic::cli

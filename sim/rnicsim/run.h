@@ -16,6 +16,9 @@ struct RunOptions {
   uint64_t max_bytes = uint64_t{64} << 20;  ///< of payload simulated; 0: no limit
   unsigned depth = 64;                      ///< of the send queue
   bool skip_unreadable = false;
+  Observer* watcher = nullptr;                 ///< told of everything; the tables are not printed then
+  std::function<void(System&)> on_built;       ///< before the run
+  std::function<void(nlohmann::json&)> amend;  ///< the result, after it
 };
 
 int run_scenario(const RunOptions& o);

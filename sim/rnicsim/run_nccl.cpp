@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rnic/observe/node_state.h"
 #include "rnic/workload/nccl_log.h"
 #include "run.h"
 #include "table.h"
@@ -243,7 +244,7 @@ int run_nccl_log(const RunOptions& o) {
                         {"calls", log.calls.size()},
                         {"unreadable", log.unreadable.size()},
                         {"hosts", log.hosts()}};
-  for (const auto& [name, value] : system.node().nic->bars().counters()) result["counters"][name] = value;
+  result.update(node_state(*system.node().nic, *system.node().hub));
   Table table({"line", "<operation", "count", "<type", "ranks", "rank", "bytes", "messages", "packets", "time, us",
                "Gb/s", "of line rate", "<note"});
   nlohmann::json list = nlohmann::json::array();

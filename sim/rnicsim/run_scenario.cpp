@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnicsim run SCENARIO.toml
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <map>
 #include <set>
 
+#include "rnic/golden/wqe.h"
+#include "rnic/observe/diagnose.h"
+#include "rnic/observe/node_state.h"
 #include "rnic/observe/sections.h"
 #include "rnic/workload/scenario.h"
 #include "run.h"
@@ -164,10 +168,22 @@ class Runner {
   void setup() {
     for (const auto& r : s_.regions) {
       placed(r.line, "region", r.name, [&] {
-        const uint64_t offset = ctx(r.node).alloc(r.space, r.size);
+        host::MrInit init;
+        init.pd = r.pd;
+        init.space = r.space;
+        init.length = r.size;
+        init.access = r.access;
         // Far apart, so that an address names its region.
         const uint64_t va = 0x7f00'0000'0000 + (regions_.size() << 36);
-        regions_.push_back(ctx(r.node).reg_mr(r.pd, r.space, offset, r.size, va));
+        init.va = va;
+        if (r.scattered) {
+          init.log_page = r.log_page;
+          init.pages = ctx(r.node).alloc_scattered(r.space, r.size, r.log_page);
+          for (const uint64_t hole : r.holes) init.pages.at(hole) = host::kNoPage;
+        } else {
+          init.offset = ctx(r.node).alloc(r.space, r.size);
+        }
+        regions_.push_back(ctx(r.node).reg_mr(init));
       });
     }
     for (const bool numbered : {true, false}) {  // a number that the scenario gives is not free for others
@@ -208,6 +224,12 @@ class Runner {
       pcie_fault(f);
     else if (f.kind == FaultKind::kFlr || f.kind == FaultKind::kRemoval)
       reset(f);
+    else if (f.kind == FaultKind::kTemperature)
+      system_.node(f.node).nic->bars().set_temperature(f.celsius, to_ps(sc_core::sc_time_stamp()) / 1000);
+    else if (f.kind == FaultKind::kBusMasterOff)
+      bus_master_off(f);
+    else if (f.kind == FaultKind::kUnpin)
+      unpin(f);
     else
       ctx(f.node).ring_doorbell(f.qpn, f.value, f.initiator);
   }
@@ -222,6 +244,36 @@ class Runner {
     const uint16_t nic = node.nic->config().settings().requester_id;
     const pcie::Tlp read = pcie::make_mem_read(pcie::kHostBase, 64, nic, f.value);
     node.hub->inject_completion(pcie::make_completion(read, pcie::kCpuId, 0, 64, 0, std::vector<uint8_t>(64)));
+  }
+
+  void bus_master_off(const ScenarioFault& f) {
+    constexpr unsigned kCommand = 0x04;
+    constexpr uint32_t kBusMaster = 1 << 2;
+    ConfigSpace& config = system_.node(f.node).nic->config();
+    config.write(kCommand, 2, config.read(kCommand, 2) & ~kBusMaster);
+    sc_core::wait(Time(f.for_ns, sc_core::SC_NS));
+    config.write(kCommand, 2, config.read(kCommand, 2) | kBusMaster);
+  }
+
+  /// All pins of the node's GPU memory, whoever has them: their handles count from 1.
+  void unpin(const ScenarioFault& f) {
+    PinnedPages& pages = system_.node(f.node).hub->gpu_pages();
+    for (uint64_t handle = 1; pages.pins() != 0; ++handle) pages.unpin(handle);
+  }
+
+  /// Messages without payload, each signaled: more than the completion queue has room for.
+  bool overrun(unsigned q, const ScenarioFault& f) {
+    Queue& queue = queues_[q];
+    if (!make_room(q, f.value)) return false;
+    for (uint32_t i = 0; i < f.value; ++i) {
+      golden::Wqe wqe;
+      wqe.index = queue.qp->pi;
+      wqe.qpn = queue.qp->qpn;
+      wqe.signaled = true;
+      ctx(s_.qps[q].node).write_raw_wqe(queue.qp, golden::encode_wqe(wqe));
+    }
+    ctx(s_.qps[q].node).ring_doorbell(queue.qp->qpn, queue.qp->pi);
+    return true;
   }
 
   /// The node's queue pairs wait while it is down, and then start over.
@@ -383,8 +435,13 @@ class Runner {
       case FaultKind::kStray:
         pcie_fault(f);
         break;
+      case FaultKind::kCqOverrun:
+        return overrun(q, f);
       case FaultKind::kFlr:
       case FaultKind::kRemoval:
+      case FaultKind::kTemperature:
+      case FaultKind::kBusMasterOff:
+      case FaultKind::kUnpin:
         break;  // of a node
     }
     return true;
@@ -410,7 +467,7 @@ std::string statuses_text(const std::map<std::string, uint64_t>& statuses) {
 }
 
 std::vector<CheckResult> evaluate(const Scenario& s, System& system, const std::vector<OpResult>& ops,
-                                  const std::vector<NodeResult>& nodes) {
+                                  const std::vector<NodeResult>& nodes, const std::vector<diagnose::State>& states) {
   std::vector<CheckResult> out;
   for (const auto& c : s.checks) {
     const NodeResult& node = nodes[c.node];
@@ -445,6 +502,14 @@ std::vector<CheckResult> evaluate(const Scenario& s, System& system, const std::
                      sent != 0 && worst <= *c.max_latency_ns});
     }
     for (const auto& [counter, want] : c.counters) equal("counter " + counter, want, bars.counter(counter));
+    if (c.diagnosis) {
+      std::set<std::string> want(c.diagnosis->begin(), c.diagnosis->end()), got;
+      for (const auto& f : diagnose::diagnose(states.at(c.node))) got.insert(f.cause->id);
+      const auto text = [](const std::set<std::string>& ids) {
+        return ids.empty() ? std::string("clean") : fmt::format("{}", fmt::join(ids, ", "));
+      };
+      out.push_back({c.name, "diagnosis" + of, text(want), text(got), want == got});
+    }
   }
   return out;
 }
@@ -489,6 +554,8 @@ int run_scenario(const RunOptions& o) {
   Tally tally(ops, nodes);
   if (session.has_directory()) system.observers().add(&rec);
   system.observers().add(&tally);
+  if (o.watcher) system.observers().add(o.watcher);
+  if (o.on_built) o.on_built(system);
   for (unsigned n = 0; n < s.nodes.size(); ++n) system.node(n).hub->gpu_memory().set_background(common.seed + n);
   Runner runner(system, s, tally, ops, nodes);
   runner.spawn();
@@ -548,20 +615,19 @@ int run_scenario(const RunOptions& o) {
   }
   result["nodes"] = nlohmann::json::array();
   for (unsigned n = 0; n < s.nodes.size(); ++n) {
-    nlohmann::json counters;
-    for (const auto& [name, value] : system.node(n).nic->bars().counters()) counters[name] = value;
-    if (n == 0) result["counters"] = counters;
-    result["nodes"].push_back({{"name", s.nodes[n].name},
-                               {"frames", nodes[n].frames},
-                               {"frame_bytes", nodes[n].frame_bytes},
-                               {"cqes", nodes[n].cqes},
-                               {"cqe_errors", nodes[n].cqe_errors},
-                               {"errors_logged", system.node(n).nic->bars().errors_logged()},
-                               {"counters", counters}});
+    nlohmann::json node = node_state(*system.node(n).nic, *system.node(n).hub);
+    if (n == 0) result["counters"] = node["counters"];
+    node.update({{"name", s.nodes[n].name},
+                 {"frames", nodes[n].frames},
+                 {"frame_bytes", nodes[n].frame_bytes},
+                 {"cqes", nodes[n].cqes},
+                 {"cqe_errors", nodes[n].cqe_errors}});
+    result["nodes"].push_back(std::move(node));
   }
-  const auto checks = evaluate(s, system, ops, nodes);
+  const auto checks = evaluate(s, system, ops, nodes, diagnose::read_states(result, s.file));
   result["checks"] = to_json(checks);
-  if (!o.common.json) {
+  if (o.amend) o.amend(result);
+  if (!o.common.json && !o.watcher) {
     fmt::print("{}\nprofile {}; times in ns from the instant at which all queue pairs are ready to send\n",
                s.title.empty() ? s.file : s.title, profile.name());
     if (!profile.fit_note().empty()) fmt::print("{}\n", profile.fit_note());

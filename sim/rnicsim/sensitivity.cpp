@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 
 #include "rnic/regress/runner.h"
@@ -40,27 +39,6 @@ std::vector<std::string> child_words() {
   }
   return out;
 }
-
-/// A folder that goes with its owner.
-class Temporary {
- public:
-  Temporary() {
-    std::error_code ec;
-    path_ = (fs::temp_directory_path(ec) / "rnicsim-XXXXXX").string();
-    if (ec || mkdtemp(path_.data()) == nullptr)
-      throw InputError(path_, 0, "", "cannot be made; set TMPDIR to a folder that can be written");
-  }
-  ~Temporary() {
-    std::error_code ec;
-    fs::remove_all(path_, ec);
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void print(const study::Sensitivity& s) {
   const auto unit = study::unit_of(s.figure);
@@ -120,7 +98,7 @@ Exit run_sensitivity(const SensitivityOptions& o, const Common& common, const Pr
   auto keys = study::varied_keys(profile, o.percent);
   if (!nominal.number(o.figure))
     (void)study::sensitivity_of({}, {}, nominal, o.figure, o.percent);  // says so before anything runs
-  const Temporary folder;
+  const TemporaryFolder folder;
   study::JobOptions jo;
   jo.what = jo.name = "sensitivity";
   const auto plan = study::plan_of(study::jobs_of(keys, child_words()), jo);

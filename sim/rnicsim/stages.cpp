@@ -11,6 +11,7 @@
 #include <random>
 
 #include "common.h"
+#include "rnic/observe/node_state.h"
 #include "sensitivity.h"
 #include "stages_paths.h"
 #include "table.h"
@@ -436,7 +437,8 @@ int run(const Options& o) {
   for (const Message& m : measured.messages) {
     const std::vector<Event> events(rec.events.begin() + static_cast<std::ptrdiff_t>(m.first_event),
                                     rec.events.begin() + static_cast<std::ptrdiff_t>(m.end_event));
-    tables.push_back(make_stage_table(events, 0, measured.qpn, m.wqe, clock, model_latencies(profile, payload),
+    tables.push_back(make_stage_table(events, 0, measured.qpn, m.wqe, clock,
+                                      model_latencies(profile, payload, *system.node().hub),
                                       extra_cycles(declared_extra_cycles())));
   }
 
@@ -453,7 +455,7 @@ int run(const Options& o) {
                        {"initiator", name_of(kInitiators, o.initiator)},
                        {"repeat", o.repeat},
                        {"phase", o.phase}};
-  for (const auto& [name, value] : system.node().nic->bars().counters()) result["counters"][name] = value;
+  result.update(node_state(*system.node().nic, *system.node().hub));
   Session::Outputs out;
   out.title = "rnicsim stages: " + describe(o);
   out.recorder = &rec;

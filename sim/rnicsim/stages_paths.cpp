@@ -9,6 +9,7 @@
 #include <map>
 
 #include "rnic/core/text.h"
+#include "rnic/observe/node_state.h"
 #include "rnic/study/chart.h"
 #include "table.h"
 
@@ -347,8 +348,9 @@ Exit run_stages_paths(const Common& common, const StagesPaths& o) {
                                     rec.events.begin() + static_cast<std::ptrdiff_t>(m.end_event));
     const bool staged = m.trace.path == Path::kStaged;
     const auto payload = staged ? ModelLatencies::Payload::kHost : ModelLatencies::Payload::kGpu;
-    const StageTable t = make_stage_table(events, 0, m.trace.qpn, m.trace.wqe, clock, model_latencies(profile, payload),
-                                          extra_cycles(declared_extra_cycles()));
+    const StageTable t =
+        make_stage_table(events, 0, m.trace.qpn, m.trace.wqe, clock, model_latencies(profile, payload, *node.hub),
+                         extra_cycles(declared_extra_cycles()));
     (staged ? all[m.trace.bytes].staged : all[m.trace.bytes].gdr) =
         host::make_path_table(m.trace, t, events, profile, *node.hub);
   }
@@ -364,7 +366,7 @@ Exit run_stages_paths(const Common& common, const StagesPaths& o) {
                        {"mtu_bytes", o.message.mtu},
                        {"sq", o.sq},
                        {"initiator", o.message.initiator == pcie::Initiator::kGpu ? "gpu" : "cpu"}};
-  for (const auto& [name, value] : node.nic->bars().counters()) result["counters"][name] = value;
+  result.update(node_state(*node.nic, *node.hub));
   result["paths"] = nlohmann::json::array();
   for (const auto& [size, pair] : all) {
     nlohmann::json j{{"size_bytes", size}};

@@ -41,6 +41,7 @@ Driver::Driver(ArpSystem& system, const DriverOptions& options)
 const PlacedGroup& Driver::define(const GroupSpec& spec) {
   const PlacedGroup& g = table_.add(spec);
   const auto number = static_cast<uint16_t>(spec.group);
+  pins_[spec.group] = system_.hub().gpu_pages().pin(g.context.dst - pcie::kGpuBase, g.result_bytes(), {});
   model_.write_group(number, g.context);
   system_.engine().write_group(number, to_rtl(g.context));
   return g;
@@ -48,7 +49,10 @@ const PlacedGroup& Driver::define(const GroupSpec& spec) {
 
 void Driver::remove(unsigned group) {
   settle();
+  while (!system_.hub().idle()) sc_core::wait(from_ps(8 * system_.engine().period_ps()));  // its last writes
   table_.remove(group);
+  system_.hub().gpu_pages().unpin(pins_.at(group));
+  pins_.erase(group);
   arp::Group none;
   none.valid = false;
   model_.write_group(static_cast<uint16_t>(group), none);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owns the Verilated arp_engine; Verilator's headers must come before <systemc>.
 #include <Varp_engine.h>
-#include <verilated.h>
-#include <verilated_fst_c.h>
-#include "nic/coverage.h"
+#include "core/verilated_process.h"
 
 #include "rnic/collective/engine.h"
 
@@ -13,8 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "core/clock_process.h"
-#include "core/wave_writer.h"
+#include "pcie/tlp_beats.h"
 #include "rnic/core/delay_queue.h"
 #include "rnic/core/error.h"
 
@@ -37,9 +34,10 @@ struct Injection {
 
 }  // namespace
 
-struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
+struct Engine::Impl : public VerilatedProcess<Engine::Impl, Varp_engine>, public BarClient {
   Impl(Engine& self, const Profile& profile, pcie::Hub& hub, Observers& observers, const EngineOptions& options)
-      : ClockProcess(options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle),
+      : VerilatedProcess(self.name(), {options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle,
+                                       options.randomize, options.seed, options.trace}),
         self(self),
         hub(hub),
         observers(observers),
@@ -50,17 +48,9 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
         devmem(uint64_t{256} << 20),
         bars(config, devmem, *this),
         later("decode") {
-    context.threads(1);
-    context.fatalOnError(false);
-    context.randReset(options.randomize ? 2 : 0);
-    context.randSeed(1 + static_cast<int>(options.seed % 0x7fffffff));  // 0 would mean the time of day
-    context.traceEverOn(!options.trace.path.empty());
-    top = std::make_unique<Varp_engine>(&context, "TOP");
     run_queue(&hub.queue());
     run_queue(&later);
     config.on_change = [this] { rtl::drive(top->pcie_cfg_i, config.settings()); };
-    top->clk_i = 0;
-    top->rst_ni = 0;
     top->cfg_valid_i = 0;
     top->frag_valid_i = 0;
     top->ack_valid_i = 0;
@@ -71,18 +61,6 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
     bar_addresses = enumerate(
         config, static_cast<unsigned>(profile.integer("pcie.mps")), static_cast<unsigned>(profile.integer("pcie.mrrs")),
         static_cast<unsigned>(profile.integer("pcie.rcb")), static_cast<unsigned>(profile.integer("pcie.tag_bits")));
-    if (!options.trace.path.empty()) {
-      wave = std::make_unique<WaveWriter<Varp_engine>>(*top, options.trace, period_ps());
-    }
-  }
-
-  ~Impl() override {
-    wave.reset();
-    // Verilator 5.006's destructors use the thread's current context, which may be another model's that is gone by now.
-    Verilated::threadContextp(&context);
-    top->final();
-    save_coverage(context, top->modelName());
-    top.reset();
   }
 
   // ---- At the pins ----
@@ -120,33 +98,11 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
   // ---- Clock ----
 
   bool pins_quiet() const { return groups.empty() && fragments.empty() && acks.empty() && injections.empty(); }
-  void begin_edges() { Verilated::threadContextp(&context); }
   bool may_sleep() const { return top->idle_o && pins_quiet() && cycle_of(next_edge()) >= kResetCycles; }
   static uint64_t timer_ps() { return kNever; }
 
-  void edge(uint64_t t) {
-    context.time(t);  // printed with a failed assertion
-    edge_ps = t;
-    if (wave) wave->touch(t - (t != 0));
-    drive_inputs(t);
-    top->eval();
-    if (top->rst_ni) take_outputs(t);
-    if (!requests.empty()) serve_requests();
-    if (wave) wave->touch(t);
-    top->clk_i = 1;
-    top->eval();
-    if (wave) {
-      wave->rose(t);
-    } else {
-      top->clk_i = 0;
-    }
-    ++clocked;
-    edge_ps = 0;
-    note_levels(t);
-    if (context.errorCount() != 0) stop_on_assertion(t);
-  }
-
   void drive_inputs(uint64_t t) {
+    edge_ps = t;
     const bool running = cycle_of(t) >= kResetCycles;
     top->rst_ni = running;
     const auto due = [&](const auto& queue) { return running && !queue.empty() && queue.front().ps < t; };
@@ -210,6 +166,16 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
 
   /// Handshakes of the edge at t, from the values before it.
   void take_outputs(uint64_t t) {
+    if (top->rst_ni) take_handshakes(t);
+    if (!requests.empty()) serve_requests();
+  }
+
+  void after_edge(uint64_t t) {
+    edge_ps = 0;
+    note_levels(t);
+  }
+
+  void take_handshakes(uint64_t t) {
     if (group_shown && top->cfg_ready_o) {
       const uint16_t number = groups.front().item.first;
       groups.pop_front();
@@ -251,17 +217,10 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
   }
 
   void tlp_beat(uint64_t t) {
-    const auto b = rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o);
-    if (b.sop) {
-      tx_tlp = {};
-      tx_tlp.hdr = {b.hdr[3], b.hdr[2], b.hdr[1], b.hdr[0]};
-      tx_tlp.op = b.op;
-    }
-    const auto* bytes = reinterpret_cast<const uint8_t*>(b.data.data());
-    tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * std::min<size_t>(b.dws, b.data.size()));
-    if (!b.eop) return;
-    observers.tlp({0, true, t, &tx_tlp});
-    hub.from_nic(std::move(tx_tlp), from_ps(t));
+    if (!leaving.add(rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o))) return;
+    pcie::Tlp tlp = leaving.take();
+    observers.tlp({0, true, t, &tlp});
+    hub.from_nic(std::move(tlp), from_ps(t));
   }
 
   /// Levels after the edge at t; they hold while the clock stands still.
@@ -277,23 +236,12 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
     bars.set_arp_levels(slots, done, busy);
   }
 
-  void stop_on_assertion(uint64_t t) {
-    if (stopped) return;
-    stopped = true;
-    wave.reset();
-    SC_REPORT_ERROR("rnic",
-                    fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
-  }
-
   Engine& self;
   pcie::Hub& hub;
   Observers& observers;
   const EngineOptions options;
   const Time decode_latency;
 
-  VerilatedContext context;
-  std::unique_ptr<Varp_engine> top;
-  std::unique_ptr<WaveWriter<Varp_engine>> wave;
   ConfigSpace config;
   Memory devmem;
   BarDecoder bars;
@@ -309,12 +257,12 @@ struct Engine::Impl : public ClockProcess<Engine::Impl>, public BarClient {
   size_t beat = 0;           ///< of the first fragment, that goes next
   uint64_t fragment_ps = 0;  ///< when its first one was taken
   rtl::pcie_fc_t::Words fc_shown{};
-  pcie::Tlp tx_tlp;
+  pcie::TlpAssembler leaving;
 
   EngineUsage used;
   unsigned slots = 0, done = 0;
-  bool was_busy = false, stopped = false;
-  uint64_t edge_ps = 0, levels_ps = 0, clocked = 0;
+  bool was_busy = false;
+  uint64_t edge_ps = 0, levels_ps = 0;
 };
 
 Engine::Engine(sc_core::sc_module_name name, const Profile& profile, pcie::Hub& hub, Observers& observers,
@@ -362,7 +310,7 @@ uint64_t Engine::clocked_cycles() const { return impl_->clocked; }
 bool Engine::idle() const {
   return impl_->pins_quiet() && impl_->top->idle_o && impl_->later.empty() && impl_->requests.empty();
 }
-unsigned Engine::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
-void Engine::close_trace() { impl_->wave.reset(); }
+unsigned Engine::assertion_failures() const { return impl_->assertion_failures(); }
+void Engine::close_trace() { impl_->close_trace(); }
 
 }  // namespace rnic::collective

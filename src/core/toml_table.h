@@ -98,6 +98,15 @@ class TomlTable {
     out = *v;
   }
 
+  void decimal(const std::string& key, double& out, double min, double max) {
+    if (!has(key)) return;
+    const auto* n = find(key);
+    const auto v = n->is_number() ? n->value<double>() : std::nullopt;
+    if (!v) fail(key, fmt::format("must be a number from {} to {}, not {}", min, max, type_name(*n)));
+    if (!(*v >= min && *v <= max)) fail(key, fmt::format("{} is out of range; allowed: {} to {}", *v, min, max));
+    out = *v;
+  }
+
   template <class T, size_t N>
   void choice(const std::string& key, T& out, const std::array<std::pair<const char*, T>, N>& choices) {
     if (!has(key)) return;

@@ -53,10 +53,50 @@ GpuAgent::GpuAgent(pcie::Hub& hub, const Profile& p, uint64_t doorbell)
   Serializer line = pcie::link_serializer(static_cast<unsigned>(p.integer("pcie.generation")),
                                           static_cast<unsigned>(p.integer("pcie.lanes")));
   retry_ = from_ps(std::max<uint64_t>(1, line.send(0, mps_).end_ps));
+  hub_.gpu_pages().pin(doorbell_ - pcie::kGpuBase, kFlagBytes, {});
   hub_.on_gpu_write([this](uint64_t addr, unsigned len) {
     if (addr <= doorbell_ && doorbell_ + kFlagBytes <= addr + len) rung();
   });
   hub_.on_host_write([this](uint64_t addr, unsigned len) { visible(addr, len); });
+}
+
+// ---- Kernel ----
+
+void GpuAgent::run(const Kernel& k) {
+  if (kernel_) throw InputError("a kernel runs already: wait for its end");
+  if (k.store == 0 || k.bytes == 0 || k.bytes % k.store != 0 || !inside(k.at, k.bytes, 0, pcie::kGpuSize)) {
+    throw InputError(
+        fmt::format("a kernel that stores {} B at a time into {} B from offset {:#x}: the buffer must be "
+                    "whole stores, and lie in GPU memory",
+                    k.store, k.bytes, k.at));
+  }
+  if (k.gap == sc_core::SC_ZERO_TIME || k.stores == 0) {
+    throw InputError("a kernel makes one store at least, with a gap before each");
+  }
+  if (k.flag != 0) check_flag(k.flag);
+  if (k.gbps != 0) hub_.set_gpu_load(k.gbps);
+  kernel_ = k;
+  stored_ = 0;
+  hub_.queue().after(
+      k.gap, [this] { store(); }, kModel);
+}
+
+void GpuAgent::store() {
+  const Kernel& k = *kernel_;
+  const uint64_t n = stored_++, at = k.at + n * k.store % k.bytes;
+  std::vector<uint8_t> data(k.store);
+  for (unsigned i = 0; i < k.store; ++i) data[i] = pattern_byte(n * k.store + i, k.seed);
+  hub_.gpu_memory().write(at, data.data(), data.size());
+  if (on_store_) on_store_(n, at, data);
+  if (stored_ != k.stores) {
+    hub_.queue().after(
+        k.gap, [this] { store(); }, kModel);
+    return;
+  }
+  const Kernel ended = k;
+  kernel_.reset();
+  if (ended.gbps != 0) hub_.set_gpu_load(0);
+  if (ended.flag != 0) signal(ended.flag, ended.value);
 }
 
 // ---- Signal ----
@@ -149,7 +189,7 @@ void GpuAgent::next() {
   }
   const uint64_t to = j.to + done_bytes_;
   const auto bytes = static_cast<unsigned>(std::min<uint64_t>(j.bytes - done_bytes_, mps_ - to % mps_));
-  const uint64_t at = reads_.send(DelayQueue::now_ps(), bytes).end_ps;
+  const uint64_t at = hub_.gpu_access_ps(j.from + done_bytes_, bytes, reads_.send(DelayQueue::now_ps(), bytes).end_ps);
   hub_.queue().at(
       from_ps(at), [this, bytes] { send(bytes); }, kModel);
 }

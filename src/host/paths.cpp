@@ -141,6 +141,10 @@ PathTable make_path_table(const PathTrace& t, const StageTable& nic, const std::
         keys = b.way(where, Topology::kNic);
       } else if (p.what == "payload read in memory") {
         keys = {{staged ? "host.read_latency" : "gpu.read_latency"}};
+        if (staged && profile.integer("host.llc_size") != 0 && profile.integer("host.llc_ddio_ways") != 0) {
+          keys = {{"host.llc_latency"}};  // the copy engine has just written it
+        }
+        if (staged && profile.integer("host.numa_node") != 0) keys.push_back({"host.numa_latency", 2});
       } else {
         for (const std::string& k : p.keys) {
           if (known(k)) keys.push_back({k, k == "mac.rate" ? 0u : 1u});

@@ -19,8 +19,7 @@ namespace {
 
 using namespace rtl::rnic_pkg;  // constants of the RTL's package
 
-constexpr uint64_t kCmdOffset = 0x00F0'0000;
-constexpr uint64_t kCmdStatusOffset = 0x00F0'0004;
+constexpr unsigned kQpcBytes = 128;
 constexpr uint32_t kTransactionsPending = 1 << 5;  // Device Status
 constexpr unsigned kMsixCapability = 0x11;
 constexpr uint32_t kMsixEnable = 0x8000;
@@ -54,22 +53,23 @@ std::array<uint32_t, N / 4> words_of(const std::array<uint8_t, N>& bytes) {
   return words;
 }
 
-/// One thread at a time posts to a QP: writing WQEs takes simulated time.
-class Turn {
+/// Holds a flag, in turns: taking simulated time, one thread at a time.
+class Holder {
  public:
-  explicit Turn(Qp& qp) : qp_(qp) {
-    while (qp_.posting) sc_core::wait(qp_.posting_ended);
-    qp_.posting = true;
+  Holder(bool& held, sc_core::sc_event& ended) : held_(held), ended_(ended) {
+    while (held_) sc_core::wait(ended_);
+    held_ = true;
   }
-  ~Turn() {
-    qp_.posting = false;
-    qp_.posting_ended.notify(sc_core::SC_ZERO_TIME);
+  ~Holder() {
+    held_ = false;
+    ended_.notify(sc_core::SC_ZERO_TIME);
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
 
  private:
-  Qp& qp_;
+  bool& held_;
+  sc_core::sc_event& ended_;
 };
 
 WcStatus status_of(uint8_t syndrome) {
@@ -104,7 +104,9 @@ Context::Context(Nic& nic, pcie::Hub& hub, const Profile& profile, Observers& ob
       rcb_(static_cast<unsigned>(profile.integer("pcie.rcb"))),
       tag_bits_(static_cast<unsigned>(profile.integer("pcie.tag_bits"))),
       cpl_timeout_ns_(static_cast<uint64_t>(profile.integer("pcie.cpl_timeout"))),
-      next_ring_(DmFreeBase) {
+      next_ring_(DmFreeBase),
+      regions_(*this, hub) {
+  next_host_ += numa_base(profile, pcie::kHostSize);
   hub_.on_host_write_op([this](uint64_t addr, unsigned, const rtl::op_t& op) {
     auto it = by_ring_.upper_bound(addr);
     if (it == by_ring_.begin()) return;
@@ -156,7 +158,6 @@ void Context::recover() {
   }
   enumerate();
   lost_ = false;
-  commands_ = 0;
   for (auto& cq : cqs_) {
     flush(*cq);
     cq->ci = 0;
@@ -167,14 +168,8 @@ void Context::recover() {
     write_cqc(*cq);
     if (cq->channel) set_up_vector(cq->vector);
   }
-  for (uint32_t i = 1; i < keys_.size(); ++i) {
-    if (keys_[i].live) write_mpt(i);
-  }
-  const std::array<uint8_t, 128> reset{};
-  for (auto& qp : qps_) {
-    write_block(QpcBase + uint64_t{qp->qpn} * 128, reset.data(), 128);
-    command(CmdQpModify, qp->qpn);
-  }
+  regions_.restore();
+  for (auto& qp : qps_) set_context(qp.get(), {}, CmdQpModify);
 }
 
 /// Completes what is outstanding on the CQ's QPs: first what the NIC has completed, visibly.
@@ -216,59 +211,54 @@ void Context::write_block(uint64_t bar1_offset, const uint8_t* bytes, unsigned l
   }
 }
 
-void Context::command(unsigned op, uint32_t index) {
+/// A read pushes the posted writes before it, so what it finds is this command's result.
+regs::CmdResult Context::issue(unsigned op, uint32_t index) {
+  namespace bar1 = regs::bar1;
   check_alive();
-  write32(1, kCmdOffset, index << 8 | op);
-  ++commands_;
-  // A read pushes the posted writes before it; the count says that the command has been taken.
-  while (static_cast<uint32_t>(read(1, kCmdStatusOffset, 4)) < commands_) check_alive();
+  write32(1, bar1::kCmd, static_cast<uint32_t>(bar1::cmd::kIndex.set(bar1::cmd::kOp.set(uint64_t{0}, op), index)));
+  const uint64_t result = read(1, bar1::kCmdResult, 4);
   check_alive();
+  return static_cast<regs::CmdResult>(bar1::cmd_result::kResult.get(result));
 }
 
-Mr Context::reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va) {
-  auto index = static_cast<uint32_t>(keys_.size());
-  if (index < regs::bar1::kMptCount) {
-    keys_.push_back({true, static_cast<uint8_t>(0x5a + index), {}});
-  } else {
-    if (unused_keys_.empty()) {
-      throw InputError(fmt::format("all {} memory keys are in use: take some back with dereg_mr", index - 1));
-    }
-    index = unused_keys_.front();
-    unused_keys_.pop_front();
-    keys_[index].live = true;
+void Context::command(unsigned op, uint32_t index) { accept(try_command(op, index), op, index); }
+
+regs::CmdResult Context::try_command(unsigned op, uint32_t index) {
+  const Holder turn(commanding_, command_ended_);
+  return issue(op, index);
+}
+
+void Context::accept(regs::CmdResult result, unsigned op, uint32_t index) {
+  if (result == regs::CmdResult::kOk) return;
+  if (result != regs::CmdResult::kBadState) {
+    throw SimError(fmt::format("the NIC does not know command {} of index {}", op, index));
   }
-  const uint32_t key = index << 8 | keys_[index].variant;
-  keys_[index].mr = {key, key, va, length, space, offset, pd};
-  write_mpt(index);
-  return keys_[index].mr;
+  throw InputError(
+      fmt::format("QP {}: the NIC refuses the new state; from RESET it goes to INIT, then RTR, then RTS, and back to "
+                  "RESET or to ERR "
+                  "from wherever it is (RESET to ERR is none)",
+                  index));
 }
 
-void Context::write_mpt(uint32_t index) {
-  const Mr& mr = keys_[index].mr;
-  rtl::mpt_t m;
-  m.valid = m.local_write = m.remote_read = m.remote_write = m.remote_atomic = true;
-  m.variant = keys_[index].variant;
-  m.pd = mr.pd;
-  m.start = mr.addr;
-  m.length = mr.length;
-  m.iova = (mr.space == Space::kHost ? pcie::kHostBase : pcie::kGpuBase) + mr.offset;
-  const auto words = m.pack();
-  write_block(MptBase + uint64_t{index} * 64, reinterpret_cast<const uint8_t*>(words.data()), 64);
-  command(CmdMkeyModify, index);
-}
-
-void Context::dereg_mr(const Mr& mr) {
-  const uint32_t index = mr.lkey >> 8;
-  if (index >= keys_.size() || !keys_[index].live || keys_[index].variant != (mr.lkey & 0xff)) {
-    throw InputError(
-        fmt::format("no memory region has the key {:#x}: never registered, or taken back already", mr.lkey));
+/// Writes the context and has the NIC take it. If it refuses, what it keeps stands there again.
+void Context::set_context(Qp* qp, const rtl::qpc_t& context, unsigned op) {
+  write_qpc(*qp, context);
+  const regs::CmdResult result = try_command(op, qp->qpn);
+  if (result != regs::CmdResult::kOk) {
+    qp->context.state = static_cast<uint8_t>(read(1, QpcBase + uint64_t{qp->qpn} * kQpcBytes, 1) & 0xf);
+    write_qpc(*qp, qp->context);
+    accept(result, op, qp->qpn);
   }
-  keys_[index].live = false;
-  const std::array<uint8_t, 64> zero{};
-  write_block(MptBase + uint64_t{index} * 64, zero.data(), 64);
-  command(CmdMkeyModify, index);
-  ++keys_[index].variant;
-  unused_keys_.push_back(index);
+  qp->context = context;
+}
+
+uint64_t Context::alloc_device(uint64_t bytes) {
+  if (bytes > nic_.device_memory().size() - next_ring_) {
+    throw InputError("device memory is full: use smaller send queues, or larger pages");
+  }
+  const uint64_t at = next_ring_;
+  next_ring_ += bytes;
+  return at;
 }
 
 Cq* Context::create_cq(unsigned log_size, CompChannel* channel, unsigned comp_vector, const Moderation& moderation) {
@@ -387,16 +377,12 @@ Qp* Context::create_qp(Cq* cq, const QpInit& init, uint32_t qpn) {
   if (cq == nullptr) throw InputError(fmt::format("QP {} has no completion queue", qpn));
   const uint64_t ring_bytes = uint64_t{64} << init.log_sq_size;
   const bool in_host = init.where == SqWhere::kHost;
-  if (!in_host && ring_bytes > nic_.device_memory().size() - next_ring_) {
-    throw InputError("device memory is full: use smaller send queues");
-  }
   auto qp = std::make_unique<Qp>();
   qp->qpn = qpn;
   qp->init = init;
   qp->cq = cq;
-  qp->ring = in_host ? pcie::kHostBase + alloc(Space::kHost, ring_bytes) : next_ring_;
+  qp->ring = in_host ? pcie::kHostBase + alloc(Space::kHost, ring_bytes) : alloc_device(ring_bytes);
   qp->posted.resize(qp->size());
-  if (!in_host) next_ring_ += ring_bytes;
   if (in_host) {
     if (next_record_ % kRecordPage == 0) next_record_ = alloc(Space::kHost, kRecordPage);
     qp->db_record = pcie::kHostBase + next_record_ + kSendRecord;
@@ -407,9 +393,9 @@ Qp* Context::create_qp(Cq* cq, const QpInit& init, uint32_t qpn) {
   return qps_.back().get();
 }
 
-void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
+rtl::qpc_t Context::context_of(const Qp& qp, const QpPath& path, QpState state) const {
   const auto check = [&](const char* what, uint64_t value, uint64_t end) {
-    if (value >= end) throw InputError(fmt::format("QP {}: {} {} is not below {}", qp->qpn, what, value, end));
+    if (value >= end) throw InputError(fmt::format("QP {}: {} {} is not below {}", qp.qpn, what, value, end));
   };
   check("port", path.port, build_info().mac_ports);
   check("priority", path.prio, 8);
@@ -417,26 +403,26 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
   check("rate burst", path.rate_burst, 1u << 24);
   check("VLAN", path.vlan_id.value_or(0), 1u << 12);
   check("flow label", path.ipv6 ? path.ipv6->flow_label : 0, 1u << 20);
-  check("protection domain", qp->init.pd, 1u << 24);
+  check("protection domain", qp.init.pd, 1u << 24);
   rtl::qpc_t c;
-  c.state = QpStRts;
-  c.transport = static_cast<uint8_t>(transport(qp->init.type));
+  c.state = static_cast<uint8_t>(state);
+  c.transport = static_cast<uint8_t>(transport(qp.init.type));
   c.mtu = static_cast<uint8_t>(mtu_enum(path.mtu));
-  c.sq_where = qp->init.where == SqWhere::kHost ? SqInHost : SqInDevice;
-  c.log_sq_size = static_cast<uint8_t>(qp->init.log_sq_size);
+  c.sq_where = qp.init.where == SqWhere::kHost ? SqInHost : SqInDevice;
+  c.log_sq_size = static_cast<uint8_t>(qp.init.log_sq_size);
   c.port = path.port;
   c.prio = path.prio;
   c.ip_id_fixed = path.ip_id_fixed;
   c.mig_req = path.mig_req;
-  c.cqn = qp->cq->cqn;
-  c.pd = qp->init.pd;
+  c.cqn = qp.cq->cqn;
+  c.pd = qp.init.pd;
   c.dest_qpn = path.dest_qpn;
   c.sq_psn = path.sq_psn & 0xffffff;
-  c.sq_ci = qp->pi;
-  c.sq_base = qp->ring;
+  c.sq_ci = qp.pi;
+  c.sq_base = qp.ring;
   c.smac = wire_order(path.smac);
   c.dmac = wire_order(path.dmac);
-  c.udp_sport = path.udp_sport.value_or(default_udp_sport(qp->qpn, path.dest_qpn));
+  c.udp_sport = path.udp_sport.value_or(default_udp_sport(qp.qpn, path.dest_qpn));
   c.pkey = path.pkey;
   c.ip_id = path.ip_id;
   c.tos = path.tos;
@@ -453,20 +439,119 @@ void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
   if (c.rate_en) {
     const double gap = 8 / path.rate_limit_gbps * 65536;  // 2^-16 ns a byte
     if (!(gap >= 1 && gap < 4294967296.0)) {
-      throw InputError(fmt::format("QP {}: a rate limit of {} Gb/s cannot be set; allowed: 0.000123 to 524288", qp->qpn,
+      throw InputError(fmt::format("QP {}: a rate limit of {} Gb/s cannot be set; allowed: 0.000123 to 524288", qp.qpn,
                                    path.rate_limit_gbps));
     }
     c.rate_gap = static_cast<uint32_t>(std::lround(gap));
     c.rate_burst = static_cast<uint16_t>(path.rate_burst / 256);
   }
-  const auto words = c.pack();
+  return c;
+}
+
+void Context::write_qpc(const Qp& qp, const rtl::qpc_t& context) {
+  const auto words = context.pack();
+  write_block(QpcBase + uint64_t{qp.qpn} * kQpcBytes, reinterpret_cast<const uint8_t*>(words.data()), kQpcBytes);
+}
+
+void Context::modify_qp_rts(Qp* qp, const QpPath& path) {
+  const rtl::qpc_t c = context_of(*qp, path, QpState::kRts);
   qp->ci = qp->pi;
   store_record(*qp);
-  write_block(QpcBase + uint64_t{qp->qpn} * 128, reinterpret_cast<const uint8_t*>(words.data()), 128);
-  command(CmdQpModify, qp->qpn);
+  set_context(qp, c, CmdQpCreate);
 }
 
 void Context::modify_qp_err(Qp* qp) { command(CmdQp2Err, qp->qpn); }
+
+void Context::modify_qp(Qp* qp, QpState to, const QpPath& path) {
+  if (to == QpState::kErr) return modify_qp_err(qp);
+  if (to == QpState::kReset) {
+    qp->ci = qp->pi;
+    store_record(*qp);
+    return set_context(qp, {}, CmdQpModify);
+  }
+  rtl::qpc_t c = context_of(*qp, path, to);
+  const QpStatus now = to == QpState::kRts ? query_qp(qp) : QpStatus{};
+  if (now.state == QpState::kRts) {
+    if (qp->outstanding() != 0) {
+      throw InputError(
+          fmt::format("QP {}: {} blocks of the send queue wait for a completion: RTS to RTS needs all of "
+                      "them completed, since the NIC starts anew from the context",
+                      qp->qpn, qp->outstanding()));
+    }
+    c.sq_psn = now.sq_psn;
+    c.ip_id = now.ip_id;
+  }
+  set_context(qp, c, CmdQpModify);
+  if (to == QpState::kRts) qp->ci = qp->pi;  // what was posted before has no place in the context
+}
+
+rtl::query_t Context::query(unsigned op, uint32_t index) {
+  const Holder turn(commanding_, command_ended_);
+  check_alive();
+  write32(1, regs::bar1::kQuery, 0);
+  if (issue(op, index) != regs::CmdResult::kOk) throw SimError(fmt::format("the NIC refuses to look at {}", index));
+  while (true) {
+    const auto bytes = read_bytes(1, regs::bar1::kQuery, rtl::query_t::kWidth / 8);
+    check_alive();
+    const auto answer = rtl::query_t::unpack_at(reinterpret_cast<const uint32_t*>(bytes.data()), 0);
+    if (answer.seq != 0) return answer;
+  }
+}
+
+QpStatus Context::query_qp(const Qp* qp) {
+  const rtl::query_t q = query(CmdQpQuery, qp->qpn);
+  auto bytes =
+      read_bytes(1, QpcBase + uint64_t{qp->qpn} * kQpcBytes, kCacheLine);  // what is looked at is in its first half
+  check_alive();
+  bytes.resize(kQpcBytes);
+  const auto c = rtl::qpc_t::unpack_at(reinterpret_cast<const uint32_t*>(bytes.data()), 0);
+  QpStatus s{};
+  s.state = q.error ? QpState::kErr : static_cast<QpState>(c.state);
+  s.valid = q.ci_valid;
+  s.sq_pi = static_cast<uint16_t>(q.pi_valid ? q.pi : c.sq_ci);
+  s.sq_ci = static_cast<uint16_t>(q.ci_valid ? q.ci : c.sq_ci);
+  s.sq_psn = q.ci_valid ? q.psn : c.sq_psn;
+  s.ip_id = q.ci_valid ? q.ip_id : c.ip_id;
+  s.in_message = q.in_msg;
+  s.wqe = q.wqe;
+  s.offset = q.offset;
+  s.length = q.msg_len;
+  s.time_ns = q.time_ns;
+  return s;
+}
+
+CqStatus Context::query_cq(const Cq* cq) {
+  const rtl::query_t q = query(CmdCqQuery, cq->cqn);
+  const auto bytes = read_bytes(1, CqcBase + uint64_t{cq->cqn} * 64, 64);
+  check_alive();
+  const auto c = rtl::cqc_t::unpack_at(reinterpret_cast<const uint32_t*>(bytes.data()), 0);
+  return {c.valid,
+          q.pi_valid ? q.pi : c.ci,
+          q.ci_valid ? q.ci : c.ci,
+          static_cast<bool>(q.error),
+          static_cast<bool>(q.armed),
+          static_cast<bool>(q.solicited_only),
+          q.time_ns};
+}
+
+MrStatus Context::query_mr(const Mr& mr) {
+  check_alive();
+  const auto bytes = read_bytes(1, MptBase + uint64_t{mr.lkey >> 8} * 64, 64);
+  check_alive();
+  const auto m = rtl::mpt_t::unpack_at(reinterpret_cast<const uint32_t*>(bytes.data()), 0);
+  MrStatus s{};
+  s.valid = m.valid && m.variant == (mr.lkey & 0xff);
+  if (!s.valid) return s;
+  s.addr = m.start;
+  s.length = m.length;
+  s.pd = m.pd;
+  s.access = (m.local_write ? kLocalWrite : 0u) | (m.remote_write ? kRemoteWrite : 0u) |
+             (m.remote_read ? kRemoteRead : 0u) | (m.remote_atomic ? kRemoteAtomic : 0u) |
+             (m.relaxed ? kRelaxedOrdering : 0u);
+  s.paged = m.paged;
+  if (m.window_en) s.window = m.window;
+  return s;
+}
 
 unsigned Context::wqe_blocks(const Qp& qp, const SendWr& wr) {
   golden::Wqe w;
@@ -515,7 +600,7 @@ golden::Wqe Context::build_wqe(const Qp& qp, const SendWr& wr) const {
     w.inline_bytes.resize(length);
     uint8_t* to = w.inline_bytes.data();
     for (const auto& s : w.sges) {
-      read_virtual(s.addr, s.lkey, to, s.length);
+      regions_.copy(s.addr, s.lkey, to, s.length);
       to += s.length;
     }
     w.sges.clear();
@@ -527,22 +612,8 @@ golden::Wqe Context::build_wqe(const Qp& qp, const SendWr& wr) const {
   return w;
 }
 
-void Context::read_virtual(uint64_t addr, uint32_t lkey, uint8_t* to, uint64_t bytes) const {
-  const uint32_t index = lkey >> 8;
-  if (index >= keys_.size() || !keys_[index].live || keys_[index].variant != (lkey & 0xff)) {
-    throw InputError(fmt::format("inline data under the key {:#x}, which no memory region has", lkey));
-  }
-  const Mr& mr = keys_[index].mr;
-  const uint64_t into = addr - mr.addr;
-  if (addr < mr.addr || into > mr.length || bytes > mr.length - into) {
-    throw InputError(fmt::format("inline data at {:#x}, {} bytes, reaches outside its memory region", addr, bytes));
-  }
-  const Memory& memory = mr.space == Space::kHost ? hub_.host_memory() : hub_.gpu_memory();
-  memory.read(mr.offset + into, to, bytes);
-}
-
 void Context::post_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who) {
-  const Turn turn(*qp);
+  const Holder turn(qp->posting, qp->posting_ended);
   write_wqes(qp, wrs, who);
   if (qp->init.where != SqWhere::kBf && !wrs.empty()) ring_doorbell(qp->qpn, qp->pi, who);
 }
@@ -551,7 +622,7 @@ void Context::queue_send(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator
   if (qp->init.where == SqWhere::kBf) {
     throw InputError(fmt::format("QP {}: a BlueFlame push is its own doorbell: it cannot wait for one", qp->qpn));
   }
-  const Turn turn(*qp);
+  const Holder turn(qp->posting, qp->posting_ended);
   write_wqes(qp, wrs, who);
 }
 
@@ -613,6 +684,7 @@ void Context::store_block(const Qp& qp, uint16_t index, const uint8_t* block, un
   const uint64_t at = qp.ring + uint64_t{index % qp.size()} * 64;
   if (qp.init.where == SqWhere::kHost) {
     hub_.host_memory().write(at - pcie::kHostBase, block, bytes);
+    if (who == pcie::Initiator::kCpu) hub_.cpu_touch(at - pcie::kHostBase, bytes);
   } else {
     hub_.mmio_write(who, bar_[1] + at, block, bytes);
   }
@@ -723,8 +795,22 @@ void Context::write32(unsigned bar, uint64_t offset, uint32_t value) {
   hub_.mmio_write(pcie::Initiator::kCpu, bar_.at(bar) + offset, v.data(), 4);
 }
 
+void Context::write64(unsigned bar, uint64_t offset, uint64_t value) {
+  std::array<uint8_t, 8> v{};
+  for (unsigned b = 0; b < 8; ++b) v[b] = static_cast<uint8_t>(value >> 8 * b);
+  hub_.mmio_write(pcie::Initiator::kCpu, bar_.at(bar) + offset, v.data(), 8);
+}
+
 uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
   if (bytes == 0 || bytes > 8) throw InputError(fmt::format("a register read is of 1 to 8 bytes, not {}", bytes));
+  const auto data = read_bytes(bar, offset, bytes);
+  uint64_t value = 0;
+  std::memcpy(&value, data.data(), bytes);
+  return value;
+}
+
+/// All ones when the device is lost.
+std::vector<uint8_t> Context::read_bytes(unsigned bar, uint64_t offset, unsigned bytes) {
   sc_core::sc_event done;
   std::optional<std::vector<uint8_t>> data;
   hub_.mmio_read(pcie::Initiator::kCpu, bar_.at(bar) + offset, bytes, [&](std::vector<uint8_t> d) {
@@ -737,9 +823,7 @@ uint64_t Context::read(unsigned bar, uint64_t offset, unsigned bytes) {
     if (!lost_) throw SimError(fmt::format("read of BAR{} + {:#x} was not answered with data", bar, offset));
     data->assign(bytes, 0xff);
   }
-  uint64_t value = 0;
-  std::memcpy(&value, data->data(), bytes);
-  return value;
+  return *data;
 }
 
 }  // namespace rnic::host

@@ -5,6 +5,22 @@
 
 namespace rnic::host {
 
+const char* to_string(QpState s) {
+  switch (s) {
+    case QpState::kReset:
+      return "RESET";
+    case QpState::kInit:
+      return "INIT";
+    case QpState::kRtr:
+      return "RTR";
+    case QpState::kRts:
+      return "RTS";
+    case QpState::kErr:
+      return "ERR";
+  }
+  return "unknown";
+}
+
 const char* to_string(WcStatus s) {
   switch (s) {
     case WcStatus::kSuccess:

@@ -10,6 +10,7 @@ namespace rnic::net {
 namespace {
 
 constexpr unsigned kBeatBytes = 64;
+constexpr uint8_t kGroupAddress = 1;  // in the first byte of the destination
 
 uint64_t now_ps() { return DelayQueue::now_ps(); }
 constexpr auto kModel = DelayQueue::Kind::kModel;
@@ -76,6 +77,7 @@ void Mac::power_off() {
     planned_ = false;
     ++plan_id_;  // what was to begin does not
   }
+  for (unsigned prio = 0; prio < pauses_.size(); ++prio) pause_over_ps_[prio] = rx_pause_ps(prio);
   for (const Waiting& w : waiting_) buffers_[w.prio].used -= w.held;
   to_send_ -= static_cast<unsigned>(waiting_.size());
   waiting_.clear();
@@ -156,6 +158,10 @@ void Mac::begin(uint64_t plan_id) {
         --to_send_;
         ++tx_packets_;
         tx_bytes_ += frame.bytes.size() + kFcsBytes;
+        if ((frame.bytes[0] & kGroupAddress) == 0) {
+          ++tx_unicast_packets_;
+          tx_unicast_bytes_ += frame.bytes.size();
+        }
         if (!observers_.empty()) {
           observers_.event(Event{EventKind::kWireLast, frame.last_ps, 0, frame.op, nic_id_, port_});
           observers_.frame(frame);
@@ -169,7 +175,10 @@ void Mac::begin(uint64_t plan_id) {
 void Mac::pause(unsigned prio, const Time& duration) {
   Pause& p = pauses_.at(prio);
   const uint64_t now = now_ps();
-  if (p.from_ps >= now || now > p.until_ps) p.from_ps = now;  // else it goes on
+  if (p.from_ps >= now || now > p.until_ps) {  // else it goes on
+    pause_over_ps_[prio] = rx_pause_ps(prio);
+    p.from_ps = now;
+  }
   p.until_ps = now + to_ps(duration);
   paused_until_ = std::max(paused_until_, p.until_ps);
   rx_pause_[prio] += duration != sc_core::SC_ZERO_TIME;
@@ -188,6 +197,12 @@ void Mac::pause(unsigned prio, const Time& duration) {
         if (pause_change_) pause_change_();
       },
       kModel);
+}
+
+uint64_t Mac::rx_pause_ps(unsigned prio) const {
+  const Pause& p = pauses_.at(prio);
+  const uint64_t until = std::min(now_ps(), p.until_ps);
+  return pause_over_ps_[prio] + (until > p.from_ps ? until - p.from_ps : 0);
 }
 
 uint8_t Mac::paused(const Time& edge) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "rnic/core/error.h"
 #include "rnic/nic/bar.h"
@@ -64,6 +65,26 @@ bool well_formed(const pcie::Tlp& tlp) {
   return !tlp.has_data() || (tlp.data.size() == 4 * dws && !poisoned(tlp));
 }
 
+/// Steps that ibv_modify_qp takes, as the kernel's ib_modify_qp_is_ok has them; there is no SQD and no SQE.
+bool leads_to(uint8_t from, uint8_t to) {
+  switch (from) {
+    case pkg::QpStReset:
+      return to == pkg::QpStReset || to == pkg::QpStInit;
+    case pkg::QpStInit:
+      return to == pkg::QpStReset || to == pkg::QpStErr || to == pkg::QpStInit || to == pkg::QpStRtr;
+    case pkg::QpStRtr:
+      return to == pkg::QpStReset || to == pkg::QpStErr || to == pkg::QpStRts;
+    case pkg::QpStRts:
+      return to == pkg::QpStReset || to == pkg::QpStErr || to == pkg::QpStRts;
+    case pkg::QpStErr:
+      return to == pkg::QpStReset || to == pkg::QpStErr;
+    default:  // a context with a state that does not exist
+      return to == pkg::QpStReset || to == pkg::QpStErr;
+  }
+}
+
+uint64_t context_at(uint32_t qpn) { return bar1::kQpc + uint64_t{qpn} * bar1::kQpcStride; }
+
 size_t index_of(const std::string& counter) {
   for (size_t i = 0; i < regs::kNumCounters; ++i) {
     if (counter == regs::kCounters[i].name) return i;
@@ -99,7 +120,11 @@ BarDecoder::BarDecoder(ConfigSpace& config, Memory& device_memory, BarClient& cl
       arp_counter_(rtl::arp_stat_t::kWidth, -1),
       mmio_unsupported_(index_of("mmio_unsupported")),
       flush_errors_(index_of("req_cqe_flush_error")),
-      flr_(index_of("flr")) {
+      flr_(index_of("flr")),
+      cmd_qp_error_(index_of("cmd_qp_error")),
+      mmio_disabled_(index_of("mmio_disabled")),
+      cmd_refused_(index_of("cmd_refused")),
+      qp_states_(bar1::kQpcCount) {
   // BAR2's behaviour comes from the register map: what can be read, what can be written, what stands there after reset.
   for (const auto& r : regs::kRegisters) {
     if (r.bar != 2) continue;
@@ -148,6 +173,7 @@ std::optional<pcie::Tlp> BarDecoder::request(const pcie::Tlp& tlp, uint64_t now_
   }
   if (!served) {
     ++counts_[mmio_unsupported_];
+    if (!config_.memory_enabled()) ++counts_[mmio_disabled_];
     const bool memory = read || tlp.is_mem_write();
     config_.report(tlp.has_data() && poisoned(tlp) ? PcieError::kPoisoned
                    : memory && !well_formed(tlp)   ? PcieError::kMalformed
@@ -170,10 +196,16 @@ std::optional<pcie::Tlp> BarDecoder::request(const pcie::Tlp& tlp, uint64_t now_
 bool BarDecoder::serve_read(unsigned bar, uint64_t offset, std::vector<uint8_t>& data) const {
   if (data.size() > (bar == 1 ? kMaxMemoryRead : kMaxRegisterRead)) return false;
   if (bar == 0) return true;  // zeros
-  if (bar == 1 && offset / kPage != kCommandPage / kPage) return device_memory_.read(offset, data.data(), data.size());
+  if (bar == 1 && offset / kPage != kCommandPage / kPage) {
+    client_.device_memory_access(offset, static_cast<unsigned>(data.size()), false);
+    return device_memory_.read(offset, data.data(), data.size());
+  }
   for (unsigned i = 0; i < data.size(); i += 4) {
     const auto at = static_cast<uint32_t>(offset) + i;
-    const uint32_t value = bar == 2 ? read_register(at) : at == bar1::kCmdStatus ? commands_ : 0;
+    const uint32_t value = bar == 2                 ? read_register(at)
+                           : at == bar1::kCmdStatus ? commands_
+                           : at == bar1::kCmdResult ? cmd_result_
+                                                    : 0;
     for (unsigned b = 0; b < 4; ++b) data[i + b] = static_cast<uint8_t>(value >> 8 * b);
   }
   return true;
@@ -227,6 +259,11 @@ bool BarDecoder::write_doorbell(uint64_t offset, const pcie::Tlp& tlp) {
 bool BarDecoder::write_device_memory(uint64_t offset, const pcie::Tlp& tlp) {
   // The bytes between the first and the last DW in one piece, those at the ends by their enables.
   const unsigned dws = tlp.length_dw();
+  const bool all = all_enabled(tlp);
+  if (all || dws > 1 || tlp.first_be() != 0) {
+    const unsigned begin = lowest(tlp.first_be()), end = all || dws > 1 ? 4 * dws : highest(tlp.first_be()) + 1;
+    client_.device_memory_access(offset + begin, end - begin - (dws > 1 ? 3 - highest(tlp.last_be()) : 0), true);
+  }
   bool ok = true;
   for (unsigned dw = 0; dw < dws; dw += dw == 0 && dws > 1 ? dws - 1 : 1) {
     for (unsigned b = 0; b < 4; ++b) {
@@ -243,25 +280,72 @@ bool BarDecoder::write_command(uint64_t offset, const pcie::Tlp& tlp) {
   rtl::cmd_t cmd;
   cmd.op = static_cast<uint8_t>(bar1::cmd::kOp.get(value));
   cmd.index = static_cast<uint32_t>(bar1::cmd::kIndex.get(value));
+  const regs::CmdResult result = check_command(cmd);
+  const uint64_t issued = bar1::cmd_result::kCount.get(cmd_result_) + 1;
+  uint64_t reg = bar1::cmd_result::kResult.set(uint64_t{0}, static_cast<uint64_t>(result));
+  reg = bar1::cmd_result::kOp.set(reg, cmd.op);
+  cmd_result_ = static_cast<uint32_t>(bar1::cmd_result::kCount.set(reg, issued));
+  if (result != regs::CmdResult::kOk) {
+    ++counts_[cmd_refused_];
+    unknown_commands_ += result != regs::CmdResult::kBadState;
+    return result == regs::CmdResult::kBadState;
+  }
+  ++commands_;
+  if (cmd.op == pkg::CmdQp2Err) ++counts_[cmd_qp_error_];
+  client_.command(cmd);
+  return true;
+}
+
+regs::CmdResult BarDecoder::check_command(const rtl::cmd_t& cmd) {
   uint32_t limit = 0;
   switch (cmd.op) {
+    case pkg::CmdQpCreate:
     case pkg::CmdQpModify:
     case pkg::CmdQp2Err:
+    case pkg::CmdQpQuery:
       limit = bar1::kQpcCount;
       break;
     case pkg::CmdCqModify:
+    case pkg::CmdCqQuery:
       limit = bar1::kCqcCount;
       break;
     case pkg::CmdMkeyModify:
       limit = bar1::kMptCount;
       break;
     default:
-      break;
+      return regs::CmdResult::kBadOp;
   }
-  if (cmd.index >= limit) return false;
-  ++commands_;
-  client_.command(cmd);
-  return true;
+  if (cmd.index >= limit) return regs::CmdResult::kBadIndex;
+  if (cmd.op == pkg::CmdQpCreate || cmd.op == pkg::CmdQpModify) {
+    return change_state(cmd.index, cmd.op == pkg::CmdQpCreate);
+  }
+  if (cmd.op == pkg::CmdQp2Err) {
+    if (!leads_to(qp_states_[cmd.index], pkg::QpStErr)) return regs::CmdResult::kBadState;
+    qp_states_[cmd.index] = pkg::QpStErr;
+  }
+  return regs::CmdResult::kOk;
+}
+
+/// To the state in the QP's context. When that is refused the context gets its state back: the NIC reads contexts when
+/// it needs them, and must not find this one.
+regs::CmdResult BarDecoder::change_state(uint32_t qpn, bool by_reset) {
+  uint8_t low = 0;
+  device_memory_.read(context_at(qpn), &low, 1);
+  const auto to = static_cast<uint8_t>(low & bar1::qpc::kState.mask());
+  if (by_reset || leads_to(qp_states_[qpn], to)) {
+    qp_states_[qpn] = to;
+    return regs::CmdResult::kOk;
+  }
+  write_state(qpn);
+  return regs::CmdResult::kBadState;
+}
+
+/// The state that the QP has, into its context.
+void BarDecoder::write_state(uint32_t qpn) {
+  uint8_t low = 0;
+  device_memory_.read(context_at(qpn), &low, 1);
+  low = static_cast<uint8_t>((low & ~bar1::qpc::kState.mask()) | qp_states_[qpn]);
+  device_memory_.write(context_at(qpn), &low, 1);
 }
 
 bool BarDecoder::write_registers(uint64_t offset, const pcie::Tlp& tlp) {
@@ -280,8 +364,29 @@ bool BarDecoder::write_registers(uint64_t offset, const pcie::Tlp& tlp) {
     if (enabled != 0 && entry < bar2::kMsixCount * bar2::kMsixStride) {
       client_.msix_table(entry / bar2::kMsixStride, entry % bar2::kMsixStride / 4, r.value);
     }
+    const uint32_t window = at - bar2::kWindowBase;
+    if (enabled != 0 && window < bar2::kWindowCount * bar2::kWindowStride &&
+        at % bar2::kWindowStride == bar2::kWindowCtrl % bar2::kWindowStride) {
+      commit_window(window / bar2::kWindowStride);
+    }
   }
   return true;
+}
+
+void BarDecoder::commit_window(unsigned index) {
+  const auto value = [&](uint32_t offset) {
+    const uint32_t at = offset + index * bar2::kWindowStride;
+    return registers_.at(at).value | uint64_t{registers_.count(at + 4) ? registers_.at(at + 4).value : 0} << 32;
+  };
+  const uint64_t ctrl = registers_.at(bar2::kWindowCtrl + index * bar2::kWindowStride).value;
+  rtl::window_t w;
+  w.base = value(bar2::kWindowBase);
+  w.size = value(bar2::kWindowSize);
+  w.gpu = value(bar2::kWindowGpu);
+  w.read = bar2::window_ctrl::kRead.get(ctrl) != 0;
+  w.write = bar2::window_ctrl::kWrite.get(ctrl) != 0;
+  w.valid = bar2::window_ctrl::kValid.get(ctrl) != 0;
+  client_.window(index, w);
 }
 
 uint32_t BarDecoder::read_register(uint32_t offset) const {
@@ -290,6 +395,7 @@ uint32_t BarDecoder::read_register(uint32_t offset) const {
   }
   if (offset == bar2::kMsixPba) return static_cast<uint32_t>(client_.msix_pending());
   if (offset == bar2::kMsixPba + 4) return static_cast<uint32_t>(client_.msix_pending() >> 32);
+  if (offset == bar2::kWindowState) return client_.windows_busy();
   const auto it = registers_.find(offset);
   return it == registers_.end() ? 0 : it->second.value & it->second.readable;
 }
@@ -331,12 +437,56 @@ void BarDecoder::add_log_entry(unsigned kind, const rtl::event_t& event, uint64_
   set_register(bar2::kLogCount, static_cast<uint32_t>(errors_logged_));
 }
 
+std::vector<BarDecoder::LogEntry> BarDecoder::error_log() const {
+  std::vector<LogEntry> all;
+  const auto read = [this](uint32_t at) { return registers_.at(at).value; };
+  for (uint64_t n = errors_logged_ - std::min<uint64_t>(errors_logged_, kLogEntries); n < errors_logged_; ++n) {
+    const auto at = static_cast<uint32_t>(n % kLogEntries) * bar2::kErrorLogStride;
+    const uint64_t wqe = read(bar2::kErrorLogWqe + at);
+    const auto wide = [&](uint32_t reg) { return read(reg + at) | uint64_t{read(reg + at + 4)} << 32; };
+    all.push_back({static_cast<regs::EventKind>(read(bar2::kErrorLogKind + at)), read(bar2::kErrorLogIndex + at),
+                   static_cast<uint16_t>(bar2::error_log_wqe::kWqe.get(wqe)),
+                   static_cast<uint8_t>(bar2::error_log_wqe::kSyndrome.get(wqe)),
+                   static_cast<uint8_t>(bar2::error_log_wqe::kVendor.get(wqe)), wide(bar2::kErrorLogTime),
+                   wide(bar2::kErrorLogAddress)});
+  }
+  return all;
+}
+
+/// Why an error CQE was written, or a CQE lost: each reason has its counter, since the log forgets.
+void BarDecoder::count_error(const rtl::event_t& event) {
+  static const std::map<unsigned, size_t> kByVendor{{pkg::VenOpcode, index_of("wqe_opcode_error")},
+                                                    {pkg::VenWqeSize, index_of("wqe_size_error")},
+                                                    {pkg::VenWqeQpn, index_of("wqe_qpn_error")},
+                                                    {pkg::VenLength, index_of("wqe_length_error")},
+                                                    {pkg::VenKey, index_of("mr_key_error")},
+                                                    {pkg::VenBounds, index_of("mr_bounds_error")},
+                                                    {pkg::VenPd, index_of("mr_pd_error")},
+                                                    {pkg::VenRights, index_of("mr_rights_error")},
+                                                    {pkg::VenDma + pkg::DmaNoMaster, index_of("dma_no_master_error")},
+                                                    {pkg::VenDma + pkg::DmaMalformed, index_of("dma_too_long_error")}};
+  static const size_t kSqBounds = index_of("sq_bounds_error"), kCqInvalid = index_of("cq_invalid");
+  if (event.kind == pkg::EvtCqInvalid) ++counts_[kCqInvalid];
+  if (event.kind != pkg::EvtWqeError) return;
+  if (event.syndrome == pkg::SynFlushed) {
+    ++counts_[flush_errors_];
+  } else if (event.syndrome == pkg::SynLocalQpOp && event.vendor == pkg::VenBounds) {
+    ++counts_[kSqBounds];  // no region is looked at for a ring in device memory
+  } else if (const auto it = kByVendor.find(event.vendor); it != kByVendor.end()) {
+    ++counts_[it->second];
+  }
+}
+
 void BarDecoder::log(const rtl::event_t& event, uint64_t now_ns) {
   add_log_entry(event.kind, event, now_ns, 0);
-  if (event.kind == pkg::EvtWqeError && event.syndrome == pkg::SynFlushed) ++counts_[flush_errors_];
+  count_error(event);
+  // The NIC has put the QP into error itself.
+  if (event.kind == pkg::EvtWqeError && event.index < qp_states_.size() && qp_states_[event.index] == pkg::QpStRts) {
+    qp_states_[event.index] = pkg::QpStErr;
+  }
   const bool fatal = event.kind == pkg::EvtCqOverrun || event.kind == pkg::EvtCqInvalid;
-  auto& state = registers_.at(bar2::kHealth).value;
-  state = std::max(state, static_cast<uint32_t>(fatal ? regs::HealthState::kFatal : regs::HealthState::kDegraded));
+  fatal ? health_.lost(now_ns) : health_.error(now_ns);
+  show_health();
   if (!fatal) return;
   uint64_t what = bar2::fatal::kKind.set(uint64_t{0}, event.kind);
   what = bar2::fatal::kSyndrome.set(what, event.syndrome);
@@ -373,20 +523,70 @@ std::vector<std::pair<std::string, uint64_t>> BarDecoder::counters() const {
 
 uint64_t BarDecoder::errors_logged() const { return errors_logged_; }
 
-void BarDecoder::reset() {
+void BarDecoder::reset(uint64_t now_ns) {
   for (const auto& [at, value] : reset_) set_register(at, value);
   commands_ = 0;
+  cmd_result_ = 0;
+  for (uint32_t qpn = 0; qpn < qp_states_.size(); ++qpn) {
+    if (qp_states_[qpn] == pkg::QpStReset) continue;
+    qp_states_[qpn] = pkg::QpStReset;
+    write_state(qpn);
+  }
+  health_.down(now_ns);
+  show_health();
 }
 
-void BarDecoder::function_level_reset() {
+void BarDecoder::function_level_reset(uint64_t now_ns) {
   ++counts_[flr_];
-  reset();
+  reset(now_ns);
 }
 
-void BarDecoder::set_temperature(double celsius) {
+void BarDecoder::power_off(uint64_t now_ns) {
+  ++counts_[index_of("surprise_down")];
+  reset(now_ns);
+}
+
+void BarDecoder::up(uint64_t now_ns) {
+  health_.up(now_ns);
+  show_health();
+}
+
+// ---- Health ----
+
+namespace {
+
+/// As registers hold it.
+uint16_t tenths_of(double celsius) {
+  return static_cast<uint16_t>(static_cast<int16_t>(std::clamp(std::round(celsius * 10), -32768.0, 32767.0)));
+}
+
+}  // namespace
+
+void BarDecoder::show_health() {
+  set_register(bar2::kHealth, static_cast<uint32_t>(health_.state()));
+  set_register(bar2::kHealthCause, health_.causes());
+  set_register(bar2::kHealthChanges, static_cast<uint32_t>(health_.changes()));
+}
+
+void BarDecoder::set_thermal_limits(const ThermalLimits& limits) {
+  health_.set_limits(limits);
+  const uint64_t value = bar2::temperature_limits::kWarning.set(uint64_t{0}, tenths_of(limits.warning));
+  set_register(bar2::kTemperatureLimits,
+               static_cast<uint32_t>(bar2::temperature_limits::kCritical.set(value, tenths_of(limits.critical))));
+}
+
+void BarDecoder::set_temperature(double celsius, uint64_t now_ns) {
   if (std::isnan(celsius)) return;
-  const double tenths = std::clamp(std::round(celsius * 10), -32768.0, 32767.0);
-  set_register(bar2::kTemperature, static_cast<uint16_t>(static_cast<int16_t>(tenths)));
+  set_register(bar2::kTemperature, tenths_of(celsius));
+  for (const auto crossing : health_.temperature(celsius, now_ns)) {
+    if (crossing == Health::Crossing::kWarning) ++counts_[index_of("temp_warning_events")];
+    if (crossing == Health::Crossing::kCritical) ++counts_[index_of("temp_critical_events")];
+    rtl::event_t event;
+    event.index = tenths_of(celsius);
+    event.vendor = static_cast<uint8_t>(crossing);
+    add_log_entry(static_cast<unsigned>(regs::EventKind::kThermal), event, now_ns, 0);
+  }
+  show_health();
 }
 
 }  // namespace rnic

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owns the Verilated rnic_top; Verilator's headers must come before <systemc>.
 #include <Vrnic_top.h>
-#include <verilated.h>
-#include <verilated_fst_c.h>
-#include "nic/coverage.h"
+#include "core/verilated_process.h"
 
 #include "rnic/nic/nic.h"
 
@@ -11,16 +9,16 @@
 #include <array>
 #include <deque>
 #include <optional>
-#include <unordered_map>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "core/clock_process.h"
-#include "core/wave_writer.h"
+#include "nic/open_reads.h"
 #include "nic/record.h"
+#include "pcie/tlp_beats.h"
 #include "rnic/core/delay_queue.h"
 #include "rnic/core/error.h"
+#include "rnic/mem/l2.h"
 #include "rnic/regs/regs.h"
 
 namespace rnic {
@@ -62,86 +60,52 @@ struct MsixWrite {
   uint32_t value;
 };
 
-/// The reads that are under way, as seen at the pins.
-class OpenReads {
- public:
-  void asked(const pcie::Tlp& read, uint64_t ps) {
-    Open& o = open_[read.tag()];
-    o.left = bytes_of(read);
-    o.ps = ps;
-  }
-  /// A completion has arrived. Remembers the header of a bad one, for whoever detects it.
-  void answered(const pcie::Tlp& cpl) {
-    const unsigned count = (cpl.hdr[1] & 0xfff) == 0 ? 4096 : cpl.hdr[1] & 0xfff;
-    const auto it = open_.find(cpl.tag());
-    if (cpl.poisoned()) poisoned = cpl.hdr;
-    if (it == open_.end()) {
-      unexpected = cpl.hdr;
-      return;
-    }
-    unsigned& left = it->second.left;
-    const unsigned skip = cpl.hdr[2] & 3;
-    const auto bytes = static_cast<unsigned>(cpl.data.size());
-    if (count != left || bytes > left + skip + 3) malformed = cpl.hdr;
-    left -= std::min(left, bytes > skip ? bytes - skip : 0);
-    const bool failed = (cpl.hdr[1] >> 13 & 7) != rtl::pcie_pkg::StatusSc;
-    if (left == 0 || failed) open_.erase(it);
-  }
-  /// Whether a read waits that has not been given up, with a timeout of so many ns (0: never).
-  bool pending(uint64_t ps, uint64_t timeout_ns) const {
-    return std::any_of(open_.begin(), open_.end(),
-                       [&](const auto& o) { return timeout_ns == 0 || ps < o.second.ps + timeout_ns * 1000; });
-  }
-  size_t size() const { return open_.size(); }
-  void clear() { open_.clear(); }
-
-  std::array<uint32_t, 4> poisoned{}, unexpected{}, malformed{};  ///< header of the latest such completion
-
- private:
-  struct Open {
-    unsigned left = 0;
-    uint64_t ps = 0;
-  };
-  static unsigned bytes_of(const pcie::Tlp& read) {
-    unsigned skip = 0, cut = 0;
-    const unsigned first = read.first_be(), last = read.length_dw() == 1 ? first : read.last_be();
-    if (first == 0) return 1;
-    while (!(first >> skip & 1)) ++skip;
-    while (!(last >> (3 - cut) & 1)) ++cut;
-    return 4 * read.length_dw() - skip - cut;
-  }
-  std::unordered_map<unsigned, Open> open_;  ///< by tag
+/// A GPUDirect window as it is from now on, on its way to the RTL.
+struct WindowWrite {
+  unsigned index;
+  rtl::window_t window;
 };
+
+ThermalLimits thermal_limits(const Profile& p) {
+  const ThermalLimits limits{p.number("health.temperature_warning"), p.number("health.temperature_critical"),
+                             p.number("health.temperature_hysteresis")};
+  if (limits.warning > limits.critical) {
+    const auto& e = p.entry("health.temperature_warning");
+    throw InputError(e.file, e.line, "health.temperature_warning",
+                     fmt::format("{} C is above health.temperature_critical, {} C", limits.warning, limits.critical));
+  }
+  return limits;
+}
 
 }  // namespace
 
-struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Observer {
+struct Nic::Impl : public VerilatedProcess<Nic::Impl, Vrnic_top>, public BarClient, public Observer {
   Impl(Nic& self, const Profile& profile, pcie::Hub& hub, Observers& observers, const NicOptions& options)
-      : ClockProcess(options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle),
-        self(self),
+      : VerilatedProcess(self.name(), {options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle,
+                                       options.randomize, options.seed, options.trace}),
         hub(hub),
         observers(observers),
         options(options),
-        dm_latency(to_ps(profile.time("devmem.read_latency"))),
         decode_latency(profile.time("bar.decode_latency")),
         config({static_cast<unsigned>(profile.integer("pcie.generation")),
                 static_cast<unsigned>(profile.integer("pcie.lanes")), 5,
                 static_cast<unsigned>(profile.integer("pcie.cplh_credits")),
                 static_cast<unsigned>(profile.integer("pcie.cpld_credits"))}),
         devmem(uint64_t{256} << 20),
+        l2(profile, devmem.size()),
         bars(config, devmem, *this),
-        later("decode") {
-    context.threads(1);
-    context.fatalOnError(false);
-    context.randReset(options.randomize ? 2 : 0);
-    context.randSeed(1 + static_cast<int>(options.seed % 0x7fffffff));  // 0 would mean the time of day
-    context.traceEverOn(!options.trace.path.empty());
-    top = std::make_unique<Vrnic_top>(&context, "TOP");
+        later("decode"),
+        reads(profile) {
     for (unsigned p = 0; p < kPorts; ++p) {
       macs.push_back(std::make_unique<net::Mac>(fmt::format("mac{}", p).c_str(), profile, observers, options.id, p));
     }
     bars.provide("tx_packets_phy", [this] { return macs[0]->tx_packets(); });
     bars.provide("tx_bytes_phy", [this] { return macs[0]->tx_bytes(); });
+    provide_counters();
+    bars.set_thermal_limits(thermal_limits(profile));
+    bars.set_temperature(profile.number("health.temperature"));
+    bars.provide("l2_hit", [this] { return l2.hits(); });
+    bars.provide("l2_miss", [this] { return l2.misses(); });
     run_queue(&hub.queue());
     run_queue(&later);
     for (auto& m : macs) {
@@ -151,9 +115,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     config.on_change = [this] { apply_config(); };
     config.on_flr = [this] { function_level_reset(); };
     config.before_read = [this] { report_link_errors(); };
-    config.transactions_pending = [this] { return reads.pending(now(), config.settings().cpl_timeout); };
-    top->clk_i = 0;
-    top->rst_ni = 0;
+    config.transactions_pending = [this] { return reads.pending(now(), timeout_ns()); };
     top->flr_i = 0;
     top->evt_ready_i = 1;
     top->rate_valid_i = 0;  // nobody gives tokens yet
@@ -166,21 +128,9 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     sched.strict = static_cast<uint8_t>(profile.integer("sched.strict_priorities"));
     for (unsigned p = 0; p < 8; ++p) sched.weights |= profile.integer(fmt::format("sched.weight_prio{}", p)) << (8 * p);
     rtl::drive(top->sched_cfg_i, sched);
-    if (!options.trace.path.empty()) {
-      wave = std::make_unique<WaveWriter<Vrnic_top>>(*top, options.trace, period_ps());
-      observers.add(this);
-    }
+    if (wave) observers.add(this);
     if (!options.record_path.empty()) recorder = std::make_unique<StimulusWriter>(options.record_path);
     if (recorder && !recorder->good()) throw InputError("cannot write the stimulus " + options.record_path);
-  }
-
-  ~Impl() override {
-    close_trace();
-    // Verilator 5.006's destructors use the thread's current context, which may be another NIC's that is gone by now.
-    Verilated::threadContextp(&context);
-    top->final();
-    save_coverage(context, top->modelName());
-    top.reset();
   }
 
   // ---- What arrives at the pins ------------------------------------------------------------------------------------
@@ -198,6 +148,16 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     wake();
   }
   uint64_t msix_pending() const override { return top->msix_pending_o; }
+  void window(unsigned index, const rtl::window_t& window) override {
+    mmio.push_back({now(), WindowWrite{index, window}});
+    wake();
+  }
+  bool windows_busy() const override {
+    return top->win_busy_o || std::any_of(mmio.begin(), mmio.end(), [](const auto& m) {
+             const auto* c = std::get_if<rtl::cmd_t>(&m.item);
+             return std::get_if<WindowWrite>(&m.item) || (c && c->op == rtl::rnic_pkg::CmdMkeyModify);
+           });
+  }
 
   /// A memory request for the BAR decoder, after its latency. At the picosecond of an edge the edge comes first,
   /// whichever process the kernel runs first: device memory, counters and the link to the hub are shared with the RTL.
@@ -211,32 +171,37 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
       const pcie::Tlp tlp = std::move(requests.front());
       requests.pop_front();
       if (!config.present()) continue;
+      memory_wait = 0;
       auto cpl = bars.request(tlp, now() / 1000);
       if (!cpl) continue;
-      observers.tlp({options.id, true, now(), &*cpl});
-      hub.from_nic(std::move(*cpl));
+      if (memory_wait == 0) {
+        answer(std::move(*cpl));
+        continue;
+      }
+      later.after(
+          from_ps(memory_wait),
+          [this, life = lives, cpl = std::move(*cpl)]() mutable {
+            if (life == lives) answer(std::move(cpl));
+          },
+          DelayQueue::Kind::kModel);
     }
+  }
+
+  void answer(pcie::Tlp cpl) {
+    observers.tlp({options.id, true, now(), &cpl});
+    hub.from_nic(std::move(cpl));
+  }
+
+  /// The driver's accesses go through the L2, too. What a hit takes belongs to the decoder's latency.
+  void device_memory_access(uint64_t offset, unsigned bytes, bool write) override {
+    const uint64_t ready = l2.access(now(), offset, bytes, write);
+    memory_wait = write ? 0 : ready - l2.hit_ps() - now();
   }
 
   void completion(const pcie::Tlp& tlp) {
     const uint64_t t = now();
-    reads.answered(tlp);
-    const size_t beats = std::max<size_t>(1, (tlp.data.size() + 63) / 64);
-    rtl::tlp_beat_t b;
-    b.hdr = {tlp.hdr[3], tlp.hdr[2], tlp.hdr[1], tlp.hdr[0]};
-    b.op = tlp.op;
-    rtl::tlp_beat_t::Words words{};
-    for (size_t i = 0; i < beats; ++i) {
-      const size_t n = std::min<size_t>(64, tlp.data.size() - i * 64);
-      if (i < 2 || i + 1 == beats) {  // the beats in the middle differ in their data only
-        b.sop = i == 0;
-        b.eop = i + 1 == beats;
-        b.dws = static_cast<uint8_t>(n / 4);
-        words = b.pack();
-      }
-      if (n != 0) std::memcpy(words.data(), tlp.data.data() + i * 64, n);  // data is the lowest field
-      tlp_rx.push_back({t, words});
-    }
+    reads.answered(tlp, t, timeout_ns());
+    pcie::to_beats(tlp, [&](const rtl::tlp_beat_t::Words& beat) { tlp_rx.push_back({t, beat}); });
     wake();
   }
 
@@ -246,8 +211,6 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
 
   bool pins_quiet() const { return mmio.empty() && tlp_rx.empty() && dm_rsp.empty(); }
 
-  void begin_edges() { Verilated::threadContextp(&context); }  // failed assertions are counted in the thread's context
-
   bool may_sleep() const {
     return !flr_from && (top->idle_o || !config.present()) && pins_quiet() && cycle_of(next_edge()) >= awake_until;
   }
@@ -255,29 +218,8 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   /// The first edge whose now_i is there.
   uint64_t timer_ps() const { return top->timer_valid_o && config.present() ? top->timer_deadline_o * 1000 : kNever; }
 
-  /// One edge of the clock, at t.
-  void edge(uint64_t t) {
-    context.time(t);  // printed with a failed assertion
-    if (wave) wave->touch(t - (t != 0));
-    drive_inputs(t, cycle_of(t));
-    top->eval();
-    if (recorder) visit_inputs(*top, *recorder);
-    take_outputs(t);
-    if (!requests.empty()) serve_requests();
-    if (wave) wave->touch(t);
-    top->clk_i = 1;
-    top->eval();
-    if (wave) {
-      wave->rose(t);
-      apply_deferred();
-    } else {
-      top->clk_i = 0;
-    }
-    ++clocked;
-    if (context.errorCount() != 0) stop_on_assertion(t);
-  }
-
-  void drive_inputs(uint64_t t, uint64_t n) {
+  void drive_inputs(uint64_t t) {
+    const uint64_t n = cycle_of(t);
     const bool running = config.present() && n >= reset_until;
     top->rst_ni = running;
     if (flr_from) step_flr(t, n);
@@ -285,7 +227,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     top->now_i = t / 1000;
 
     // Valid goes down after the edge that took the item
-    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0, top->msix_we_i = 0;
+    if (!mmio_shown) top->db_valid_i = 0, top->cmd_valid_i = 0, top->msix_we_i = 0, top->win_we_i = 0;
     if (!rx_shown) top->tlp_rx_valid_i = 0;
 
     // MMIO in order, one at a time
@@ -299,6 +241,10 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
         top->msix_reg_i = static_cast<uint8_t>(w->reg);
         top->msix_wdata_i = w->value;
         top->msix_we_i = 1;
+      } else if (const auto* win = std::get_if<WindowWrite>(&mmio.front().item)) {
+        top->win_idx_i = static_cast<uint8_t>(win->index);
+        rtl::drive(top->win_i, win->window);
+        top->win_we_i = 1;
       } else {
         rtl::drive(top->cmd_i, std::get<rtl::cmd_t>(mmio.front().item));
         top->cmd_valid_i = 1;
@@ -336,8 +282,16 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     }
   }
 
-  /// Handshakes of the edge at t, from the values before it.
   void take_outputs(uint64_t t) {
+    if (recorder) visit_inputs(*top, *recorder);
+    take_handshakes(t);
+    if (!requests.empty()) serve_requests();
+  }
+
+  void after_edge(uint64_t) { apply_deferred(); }
+
+  /// Handshakes of the edge at t, from the values before it.
+  void take_handshakes(uint64_t t) {
     if (!top->rst_ni) return;
     if (mmio_shown) {
       if (top->db_valid_i ? top->db_ready_o : !top->cmd_valid_i || top->cmd_ready_o) {
@@ -387,38 +341,34 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     used.dm_blocks += !r.write && r.two ? 2 : 1;
     auto* bytes = reinterpret_cast<const uint8_t*>(r.data.data());
     if (r.write) {
+      if (r.strb != 0) l2.access(t, r.addr, r.strb == ~uint64_t{0} ? 64 : 1, true);
       for (unsigned i = 0; i < 64; ++i) {
         if (r.strb >> i & 1) devmem.write(r.addr + i, bytes + i, 1);
       }
       return;
     }
+    dm_ready = std::max(dm_ready, l2.access(t, r.addr, r.two ? 128 : 64, false));  // answers stay in order
     observers.event({EventKind::kDmReq, t, 0, {}, options.id, 0, static_cast<uint32_t>(r.addr)});
-    observers.event({EventKind::kDmRsp, t + dm_latency, 0, {}, options.id, 0});
+    observers.event({EventKind::kDmRsp, dm_ready, 0, {}, options.id, 0});
     for (unsigned b = 0; b < (r.two ? 2u : 1u); ++b) {
       rtl::dm_rsp_t rsp;
       rsp.last = b == (r.two ? 1u : 0u);
       devmem.read(r.addr + 64 * b, reinterpret_cast<uint8_t*>(rsp.data.data()), 64);
-      dm_rsp.push_back({t + dm_latency, rsp.pack()});
+      dm_rsp.push_back({dm_ready, rsp.pack()});
     }
   }
 
   void tlp_beat(uint64_t t) {
     const auto b = rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o);
-    if (b.sop) {
-      if (tx_open) nullify(t);
-      tx_open = true;
-      tx_tlp = {};
-      tx_tlp.hdr = {b.hdr[3], b.hdr[2], b.hdr[1], b.hdr[0]};
-      tx_tlp.op = b.op;
+    if (b.sop && leaving.open()) nullify(t);
+    if (!leaving.add(b)) return;
+    pcie::Tlp tlp = leaving.take();
+    if (tlp.is_mem_read()) {
+      reads.asked(tlp, t, timeout_ns());
+      observers.event({EventKind::kRdPins, t, 0, tlp.op, options.id, 0});
     }
-    const auto* bytes = reinterpret_cast<const uint8_t*>(b.data.data());
-    tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * std::min<size_t>(b.dws, b.data.size()));
-    if (!b.eop) return;
-    tx_open = false;
-    if (tx_tlp.is_mem_read()) reads.asked(tx_tlp, t);
-    if (tx_tlp.is_mem_read()) observers.event({EventKind::kRdPins, t, 0, tx_tlp.op, options.id, 0});
-    observers.tlp({options.id, true, t, &tx_tlp});
-    hub.from_nic(std::move(tx_tlp), from_ps(t));
+    observers.tlp({options.id, true, t, &tlp});
+    hub.from_nic(std::move(tlp), from_ps(t));
   }
 
   // ---- Resets ------------------------------------------------------------------------------------------------------
@@ -426,7 +376,8 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   /// Software has set Initiate FLR; the configuration space is reset already. Completions of the old life still go to
   /// the RTL, which knows their tags; doorbells and commands are lost.
   void function_level_reset() {
-    bars.function_level_reset();
+    bars.function_level_reset(now() / 1000);
+    reads.forsake();
     wake();
     const uint64_t n = cycle_of(next_edge());
     flr_from = n;
@@ -442,7 +393,8 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     // A beat that stands at the pins still goes; the rest of its TLP does not come. The RTL waits for device memory.
     if (n < *flr_from + 2 * kFlrCycles || top->tlp_tx_valid_o || !dm_rsp.empty()) return;
     flr_from.reset();
-    if (tx_open) nullify(t);
+    if (leaving.open()) nullify(t);
+    bars.up(t / 1000);
     drive_config();
   }
 
@@ -456,25 +408,22 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
   }
 
   /// A TLP ends without its last beat: it never was, but took credits.
-  void nullify(uint64_t t) {
-    tx_open = false;
-    hub.nic_cancelled(tx_tlp, from_ps(t));
-    tx_tlp = {};
-  }
+  void nullify(uint64_t t) { hub.nic_cancelled(leaving.take(), from_ps(t)); }
 
   void remove() {
     if (!config.present()) return;
+    old_link = link_counts();
     config.set_present(false);
     hub.take_down_nic();
-    bars.reset();
+    bars.power_off(now() / 1000);
     lose_requests(now());
     dm_rsp.clear();
+    ++lives;
     tlp_rx.clear();
     rx_shown = false;
     requests.clear();
-    tx_open = false;
-    tx_tlp = {};
-    reads.clear();
+    leaving.take();
+    reads.clear(now());
     for (auto& m : macs) m->power_off();
     reset_again(kNever);
   }
@@ -484,6 +433,7 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     config.set_present(true);
     hub.bring_up_nic();
     link_errors = {};
+    bars.up(now() / 1000);
     reset_again(0);
   }
 
@@ -495,6 +445,47 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     awake_until = until;
     reset_until = std::max(until, at_least);
     top->flr_i = 0;
+  }
+
+  // ---- Counters of the models at the pins ----
+
+  uint64_t timeout_ns() const { return config.settings().cpl_timeout; }
+
+  /// A link that comes up again counts from 0.
+  struct LinkCounts {
+    uint64_t corrupted = 0, sent_again = 0, stalled_rd_ps = 0, stalled_wr_ps = 0;
+  };
+  LinkCounts link_counts() const {
+    if (!config.present()) return old_link;
+    const auto received = hub.nic_link(pcie::kUp, now()), sent = hub.nic_link(pcie::kDown, now());
+    const auto use = hub.usage(now());
+    return {old_link.corrupted + received.bad_lcrc + received.lost_dllps, old_link.sent_again + sent.replayed,
+            old_link.stalled_rd_ps + use.nph.none_ps,
+            old_link.stalled_wr_ps + std::max(use.ph.none_ps, use.pd.none_ps)};
+  }
+
+  void provide_counters() {
+    net::Mac& mac = *macs[0];
+    bars.provide("tx_vport_rdma_unicast_packets", [&mac] { return mac.tx_unicast_packets(); });
+    bars.provide("tx_vport_rdma_unicast_bytes", [&mac] { return mac.tx_unicast_bytes(); });
+    bars.provide("rx_pause_ctrl_phy", [&mac] {
+      uint64_t n = 0;
+      for (unsigned prio = 0; prio < 8; ++prio) n += mac.rx_pause(prio);
+      return n;
+    });
+    for (unsigned prio = 0; prio < 8; ++prio) {
+      bars.provide(fmt::format("rx_prio{}_pause", prio), [&mac, prio] { return mac.rx_pause(prio); });
+      bars.provide(fmt::format("rx_prio{}_pause_duration", prio),
+                   [&mac, prio] { return mac.rx_pause_ps(prio) / 1'000'000; });
+    }
+    bars.provide("cpl_late", [this] { return reads.late; });
+    bars.provide("cpl_stale", [this] { return reads.stale; });
+    bars.provide("cpl_slow", [this] { return reads.slow; });
+    bars.provide("rx_pci_signal_integrity", [this] { return link_counts().corrupted; });
+    bars.provide("tx_pci_signal_integrity", [this] { return link_counts().sent_again; });
+    bars.provide("pci_stalled_rd_ns", [this] { return link_counts().stalled_rd_ps / 1000; });
+    bars.provide("pci_stalled_wr_ns", [this] { return link_counts().stalled_wr_ps / 1000; });
+    bars.provide("pci_stalled_cpl_ns", [this] { return reads.room(now()).none_ps / 1000; });
   }
 
   // ---- Errors ----
@@ -565,14 +556,6 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     wake();  // what was pending may go now
   }
 
-  void stop_on_assertion(uint64_t t) {
-    if (stopped) return;
-    stopped = true;
-    close_trace();
-    SC_REPORT_ERROR("rnic",
-                    fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
-  }
-
   // ---- Waveform ----
 
   /// Instants of the models become toggles in the same file.
@@ -622,43 +605,38 @@ struct Nic::Impl : public ClockProcess<Nic::Impl>, public BarClient, public Obse
     top->eval();
   }
 
-  void close_trace() { wave.reset(); }
-
-  Nic& self;
   pcie::Hub& hub;
   Observers& observers;
   NicOptions options;
-  const uint64_t dm_latency;
   const Time decode_latency;
 
-  VerilatedContext context;
-  std::unique_ptr<Vrnic_top> top;
-  std::unique_ptr<WaveWriter<Vrnic_top>> wave;
   std::unique_ptr<StimulusWriter> recorder;
   ConfigSpace config;
   Memory devmem;
+  L2 l2;
   BarDecoder bars;
   DelayQueue later;
   std::vector<std::unique_ptr<net::Mac>> macs;
 
-  std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t, MsixWrite>>> mmio;
+  std::deque<Arrival<std::variant<rtl::doorbell_t, rtl::cmd_t, MsixWrite, WindowWrite>>> mmio;
   std::deque<Arrival<rtl::tlp_beat_t::Words>> tlp_rx;
   std::deque<Arrival<rtl::dm_rsp_t::Words>> dm_rsp;
   std::deque<pcie::Tlp> requests;  ///< decoded at the picosecond of an edge that is still to come
   bool mmio_shown = false, rx_shown = false;
+  uint64_t dm_ready = 0;                                ///< of the latest answer of device memory
+  uint64_t memory_wait = 0;                             ///< ps that the request being decoded waits for the DDR
+  unsigned lives = 0;                                   ///< times that power was taken away
   std::array<std::optional<unsigned>, kPorts> offered;  ///< priority of the frame at the MAC's pins
   rtl::pcie_fc_t::Words fc_shown{};
   const rtl::probe_t::Words probe_mask = pulse_mask();
-  pcie::Tlp tx_tlp;
-  bool tx_open = false;  ///< its last beat is still to come
+  pcie::TlpAssembler leaving;
   OpenReads reads;
   std::array<uint64_t, 4> link_errors{};  ///< reported so far
+  LinkCounts old_link;                    ///< up to the latest removal
 
   uint64_t reset_until = kResetCycles, awake_until = kResetCycles;  ///< numbers of edges
   std::optional<uint64_t> flr_from;  ///< the edge from which on flr_i was raised, until it has fallen
 
-  bool stopped = false;
-  uint64_t clocked = 0;
   NicUsage used;
 
   rtl::ext_probe_t ext;
@@ -712,6 +690,8 @@ void Nic::insert() { impl_->insert(); }
 net::Mac& Nic::mac(unsigned port) { return *impl_->macs.at(port); }
 uint64_t Nic::clocked_cycles() const { return impl_->clocked; }
 const NicUsage& Nic::usage() const { return impl_->used; }
+FailedReads Nic::failed_reads() const { return impl_->reads.failed(impl_->now(), impl_->timeout_ns()); }
+CompletionRoom Nic::completion_room() const { return impl_->reads.room(impl_->now()); }
 uint64_t Nic::cycle_at(uint64_t ps) const { return ps < impl_->options.phase_ps ? 0 : impl_->cycle_of(ps); }
 bool Nic::idle() const {
   const Impl& i = *impl_;
@@ -736,21 +716,23 @@ std::string Nic::pending() const {
     note(!i.mmio.empty(), fmt::format("{} doorbells or commands that the RTL has not taken", i.mmio.size()));
     note(!i.tlp_rx.empty(), fmt::format("{} beats of completions that the RTL has not taken", i.tlp_rx.size()));
     note(!i.dm_rsp.empty(), fmt::format("{} blocks of device memory that the RTL has not taken", i.dm_rsp.size()));
-    note(i.tx_open, "a TLP without its end at the transmit pins");
+    note(i.leaving.open(), "a TLP without its end at the transmit pins");
     note(!i.top->idle_o, "the RTL is not idle");
     note(i.top->timer_valid_o, "a timer of the RTL runs");
-    note(i.reads.pending(Impl::now(), i.config.settings().cpl_timeout),
+    note(i.reads.pending(Impl::now(), i.timeout_ns()),
          fmt::format("tags of {} reads that nobody has answered in full", i.reads.size()));
   }
   return fmt::format("{}", fmt::join(left, "; "));
 }
-unsigned Nic::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
+unsigned Nic::assertion_failures() const { return impl_->assertion_failures(); }
 void Nic::close_trace() { impl_->close_trace(); }
 
 BuildInfo build_info() {
   return {512,
           static_cast<unsigned>(rtl::rnic_pkg::NumTags),
           256,
+          64,
+          64,
           kPorts,
           RNICSIM_VERSION,
           Verilated::productVersion(),

@@ -25,6 +25,10 @@ void visit_inputs(Top& top, Visit&& visit) {
     visit(top.msix_reg_i);
     visit(top.msix_wdata_i);
   }
+  if (visit(top.win_we_i)) {
+    visit(top.win_idx_i);
+    visit(top.win_i);
+  }
   visit(top.msix_en_i);
   visit(top.msix_mask_i);
   if (visit(top.tlp_rx_valid_i)) visit(top.tlp_rx_i);

@@ -594,6 +594,8 @@ const char* error_name(unsigned kind) {
       return "CQE dropped: the ring is full";
     case regs::EventKind::kCqInvalid:
       return "CQE dropped: no such CQ";
+    case regs::EventKind::kThermal:
+      return "temperature crossed a threshold; index in 0.1 C";
     case regs::EventKind::kMmio:
       return "MMIO request refused";
     case regs::EventKind::kPcie:
@@ -668,8 +670,9 @@ std::string summary(const nlohmann::json& result) {
   const auto row = [&](const std::string& name, const nlohmann::json& v) {
     rows += fmt::format("<tr><td class='w'>{}</td><td>{}</td></tr>\n", esc(name), esc(scalar(v)));
   };
-  static const std::set<std::string> kElsewhere{"counters", "command", "profile", "stages", "table",
-                                                "tables",   "errors",  "checks",  "vs",     "fit_note"};
+  static const std::set<std::string> kElsewhere{"counters", "command",   "profile",       "stages", "table",
+                                                "tables",   "errors",    "checks",        "vs",     "fit_note",
+                                                "health",   "error_log", "errors_logged", "pcie"};
   for (const auto& [key, value] : result.items()) {
     if (kElsewhere.count(key)) continue;
     if (value.is_primitive()) {

@@ -9,6 +9,7 @@
 
 #include "rnic/core/error.h"
 #include "rnic/core/types.h"
+#include "rnic/pcie/hub.h"
 #include "rnic/rtl/latency.h"
 
 namespace rnic {
@@ -16,21 +17,24 @@ namespace {
 
 const std::vector<std::string> kBarKeys{"bar.decode_latency"};
 const std::vector<std::string> kDevmemKeys{"devmem.read_latency"};
-// An event does not tell which memory a read went to.
+const std::vector<std::string> kDdrKeys{"devmem.read_latency", "devmem.ddr_latency", "devmem.ddr_bandwidth",
+                                        "devmem.l2_size"};
+const std::vector<std::string> kDirectToGpu{"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency"};
+const std::vector<std::string> kDirectToHost{"pcie.nic_link_latency", "pcie.hub_host_latency"};
+/// Of reads: what they travel over, and the memory.
 struct ReadKeys {
+  ReadKeys(const std::vector<std::vector<std::string>>& ways, std::vector<std::string> of_memory)
+      : memory(std::move(of_memory)) {
+    for (const auto& way : ways) {
+      for (const auto& k : way) {
+        if (std::find(link.begin(), link.end(), k) == link.end()) link.push_back(k);
+      }
+    }
+    link.insert(link.end(), {"pcie.generation", "pcie.lanes"});
+  }
   std::vector<std::string> link, memory;
 };
-const ReadKeys kEitherKeys{{"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency",
-                            "pcie.hub_host_latency", "pcie.generation", "pcie.lanes"},
-                           {"gpu.read_latency", "host.read_latency"}};
-const ReadKeys kGpuKeys{
-    {"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency", "pcie.generation", "pcie.lanes"},
-    {"gpu.read_latency"}};
-const ReadKeys kHostKeys{{"pcie.nic_link_latency", "pcie.hub_host_latency", "pcie.generation", "pcie.lanes"},
-                         {"host.read_latency"}};
 const std::vector<std::string> kMacKeys{"mac.tx_latency"};
-const std::vector<std::string> kCqeLinkKeys{"pcie.nic_link_latency", "pcie.hub_host_latency", "pcie.generation",
-                                            "pcie.lanes"};
 const std::vector<std::string> kCqeWriteKeys{"host.write_latency"};
 
 /// Where the way of a message leads through a block, and how often. ctx_cache, dm_arbiter and the common parts stand in
@@ -50,6 +54,8 @@ constexpr Way kWays[] = {
     {"wqe_fetch_engine", {1, 0, 0, 0}},
     {"sq_prefetch", {1, 0, 0, 0}},
     {"tx_segmenter", {0, 1, 0, 0}},
+    {"mr_check", {0, 1, 0, 0}},
+    {"dma_translate", {0, 1, 0, 0}},
     {"dma_master", {0, 1, 0, 1}},
     {"dma_read", {0, 1, 0, 0}},
     {"dma_write", {0, 0, 0, 1}},
@@ -77,6 +83,7 @@ constexpr Way kWays[] = {
     {"fp_minmax", {0, 0, 0, 0}},
     {"cqe_writer", {0, 0, 0, 1}},
     {"cq_arm", {0, 0, 0, 0}},  // behind the CQE
+    {"ctx_query", {0, 0, 0, 0}},  // of a driver's command
     {"msix", {0, 0, 0, 1}},
     {"ctx_cache", {1, 1, 0, 1}},  // contexts of QP, memory region, CQ
     {"dm_arbiter", {1, 0, 0, 0}},
@@ -93,7 +100,18 @@ class Builder {
  public:
   Builder(const std::vector<Event>& all, unsigned nic, unsigned qpn, uint16_t wqe, const ClockInfo& clock,
           const ModelLatencies& known, const ExtraCycles& extra)
-      : nic_(nic), qpn_(qpn), wqe_(wqe), clock_(clock), known_(known), extra_(extra) {
+      : nic_(nic),
+        qpn_(qpn),
+        wqe_(wqe),
+        clock_(clock),
+        known_(known),
+        extra_(extra),
+        gpu_keys_({known.gpu_way.empty() ? kDirectToGpu : known.gpu_way}, {"gpu.read_latency"}),
+        host_keys_({known.host_way.empty() ? kDirectToHost : known.host_way}, {"host.read_latency"}),
+        // An event does not tell which memory a read went to.
+        either_keys_({known.gpu_way.empty() ? kDirectToGpu : known.gpu_way,
+                      known.host_way.empty() ? kDirectToHost : known.host_way},
+                     {"gpu.read_latency", "host.read_latency"}) {
     if (clock.period_ps == 0) throw SimError("stage table: the clock period is 0");
     for (const Event& e : all) {
       if (e.nic == nic) events_.push_back(&e);
@@ -236,12 +254,15 @@ class Builder {
     static const std::vector<std::string> kNone;
     const size_t reads = std::min(requests.size(), responses.size());
     for (size_t i = 0; i < reads; ++i) {
-      spans.push_back({requests[i], responses[i], Share::kModel, "device memory read", &kDevmemKeys});
+      const bool ddr = known_.devmem_ps && responses[i] - requests[i] > *known_.devmem_ps;
+      spans.push_back({requests[i], responses[i], Share::kModel,
+                       ddr ? "device memory read, by way of the DDR" : "device memory read",
+                       ddr ? &kDdrKeys : &kDevmemKeys});
     }
     if (!requested.empty() && !started.empty() && !ended.empty() && !arrived.empty()) {
-      spans.push_back({requested.front(), started.front(), Share::kLink, "PCIe to memory", &kHostKeys.link});
-      spans.push_back({started.front(), ended.back(), Share::kModel, "host memory read", &kHostKeys.memory});
-      spans.push_back({ended.back(), arrived.back(), Share::kLink, "PCIe from memory", &kHostKeys.link});
+      spans.push_back({requested.front(), started.front(), Share::kLink, "PCIe to memory", &host_keys_.link});
+      spans.push_back({started.front(), ended.back(), Share::kModel, "host memory read", &host_keys_.memory});
+      spans.push_back({ended.back(), arrived.back(), Share::kLink, "PCIe from memory", &host_keys_.link});
       spans.push_back({arrived.back(), edge_after(arrived.back()), Share::kAlign, "wait for the clock edge", &kNone});
     }
     for (size_t i = 0; i < reads; ++i) {
@@ -311,9 +332,9 @@ class Builder {
     const uint64_t end = need(EventKind::kMemRdEnd, last(EventKind::kMemRdEnd, in_time)).ps;
     const uint64_t back = need(EventKind::kCplPins, last(EventKind::kCplPins, in_time)).ps;
     using Payload = ModelLatencies::Payload;
-    const ReadKeys& keys = known_.payload == Payload::kGpu    ? kGpuKeys
-                           : known_.payload == Payload::kHost ? kHostKeys
-                                                              : kEitherKeys;
+    const ReadKeys& keys = known_.payload == Payload::kGpu    ? gpu_keys_
+                           : known_.payload == Payload::kHost ? host_keys_
+                                                              : either_keys_;
     uint64_t from = wqe;
     std::string begin = "WQE decoded";
     if (const Event* issue = first(EventKind::kRdIssue, in_time)) {
@@ -353,10 +374,10 @@ class Builder {
     if (!visible) return s;
     if (known_.host_write_ps && *known_.host_write_ps <= *visible - issued) {
       const uint64_t arrived = *visible - *known_.host_write_ps;
-      add(s, "PCIe to host memory", Share::kLink, issued, arrived, kCqeLinkKeys);
+      add(s, "PCIe to host memory", Share::kLink, issued, arrived, host_keys_.link);
       add(s, "host memory write", Share::kModel, arrived, *visible, kCqeWriteKeys);
     } else {
-      auto keys = kCqeLinkKeys;
+      auto keys = host_keys_.link;
       keys.insert(keys.end(), kCqeWriteKeys.begin(), kCqeWriteKeys.end());
       add(s, "PCIe and host memory write", Share::kLink, issued, *visible, keys);
     }
@@ -371,6 +392,7 @@ class Builder {
   const ClockInfo clock_;
   const ModelLatencies known_;
   const ExtraCycles extra_;
+  const ReadKeys gpu_keys_, host_keys_, either_keys_;
   uint64_t until_ = 0;
 };
 
@@ -400,7 +422,23 @@ uint64_t Stage::share_ps(Share s) const {
 
 ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload) {
   return {to_ps(p.time("bar.decode_latency")), to_ps(p.time("mac.tx_latency")), to_ps(p.time("host.write_latency")),
-          payload};
+          to_ps(p.time("devmem.read_latency")), payload};
+}
+
+ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload, const pcie::Hub& hub) {
+  ModelLatencies m = model_latencies(p, payload);
+  const auto keys = [](const std::vector<pcie::Hop>& way) {
+    std::vector<std::string> out;
+    for (const pcie::Hop& h : way) {
+      out.push_back(h.key);
+      if (h.gbps != 0)
+        out.emplace_back(h.key == "pcie.socket_latency" ? "pcie.socket_bandwidth" : "pcie.root_bandwidth");
+    }
+    return out;
+  };
+  m.gpu_way = keys(hub.way(pcie::Hub::Where::kGpu));
+  m.host_way = keys(hub.way(pcie::Hub::Where::kHost));
+  return m;
 }
 
 ExtraCycles extra_cycles(const std::map<std::string, int>& of_blocks) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -63,6 +64,14 @@ class Window {
   uint64_t units() const { return last_.size(); }
   void written(uint64_t u, uint64_t k) { last_[u] = k; }
   const uint8_t* background(uint64_t u) const { return noise_.at(base_ + u * spec_.unit() + spec_.offset); }
+
+  /// Compares what stands at unit u with the data of write k.
+  void check_write(uint64_t u, uint64_t k, const Noise& data, BenchResult& r) const {
+    std::vector<uint8_t> got(spec_.size);
+    memory_.read(base_ + u * spec_.unit() + spec_.offset, got.data(), spec_.size);
+    r.compared_bytes += spec_.size;
+    r.wrong_bytes += differing(got.data(), data.at(data_of(k)), spec_.size);
+  }
 
   /// Compares all units in use and the guards with what must be there.
   void check(const Noise& data, BenchResult& r) const {
@@ -164,10 +173,19 @@ std::vector<BenchPart> parts_of(const Profile& p, const Hub& hub, const BenchSpe
     return k;
   };
   leg(x.mem_start - x.read.first_out, known_hops(x.address >> 32 ? 24 : 20, false), "request: waiting");
-  const char* memory = s.gpu ? "gpu.read_latency" : "host.read_latency";
-  leg(x.mem_end - x.mem_start, {{"memory", to_ps(p.time(memory)), memory}}, "memory: later TLPs, writes before it");
+  const uint64_t in_memory = x.mem_end - x.mem_start;
+  const bool remote = !s.gpu && p.integer("host.numa_node") != 0;
+  const uint64_t hops = remote ? 2 * to_ps(p.time("host.numa_latency")) : 0;
+  const bool cached =
+      !s.gpu && p.integer("host.llc_size") != 0 && in_memory < hops + to_ps(p.time("host.read_latency"));
+  const char* key = s.gpu ? "gpu.read_latency" : cached ? "host.llc_latency" : "host.read_latency";
+  std::vector<BenchPart> memory{{cached ? "last-level cache" : "memory", to_ps(p.time(key)), key}};
+  if (remote) memory.push_back({"to the other NUMA node and back", hops, "host.numa_latency"});
+  leg(in_memory, memory,
+      s.gpu && p.text("gpu.memory") == "hbm" ? "memory: waiting for channels" : "memory: later TLPs, writes before it");
   // A leg of several TLPs, which overlap, is not taken apart.
-  const auto cut = golden::split_request(x.address, s.size, static_cast<unsigned>(p.integer("pcie.mrrs")));
+  const bool flush = s.op == BenchOp::kLatFlush;
+  const auto cut = golden::split_request(x.address, flush ? 1 : s.size, static_cast<unsigned>(p.integer("pcie.mrrs")));
   const auto answers = completions(p, cut.front());
   const bool one = cut.size() == 1 && answers.size() == 1;
   if (one) {
@@ -204,6 +222,8 @@ const char* bench_name(BenchOp op) {
       return "LAT_RD";
     case BenchOp::kLatWrrd:
       return "LAT_WRRD";
+    case BenchOp::kLatFlush:
+      return "LAT_FLUSH";
     case BenchOp::kBwRd:
       return "BW_RD";
     case BenchOp::kBwWr:
@@ -224,13 +244,15 @@ const char* BenchBound::holds() const {
 double link_raw_gbps(unsigned generation, unsigned lanes) {
   static constexpr double kGt[] = {0, 2.5, 5, 8, 16, 32, 64};
   if (generation < 1 || generation > 6) throw SimError(fmt::format("no PCIe generation {}", generation));
-  const double code = generation <= 2 ? 0.8 : generation <= 5 ? 128.0 / 130 : 242.0 / 256;
+  const double code = generation <= 2 ? 0.8 : generation <= 5 ? 128.0 / 130 : 236.0 / 256;
   return kGt[generation] * code * lanes;
 }
 
 BenchBound bench_bound(const Profile& p, BenchOp op, bool gpu, const std::vector<uint64_t>& addresses, unsigned size,
                        double extra_up, double extra_down) {
   const auto mps = static_cast<unsigned>(p.integer("pcie.mps")), mrrs = static_cast<unsigned>(p.integer("pcie.mrrs"));
+  const auto generation = static_cast<unsigned>(p.integer("pcie.generation"));
+  const unsigned flit = generation == 6 ? 8 : 0;  // in flits a TLP has neither token nor LCRC
   const bool reads = op != BenchOp::kBwWr, writes = op == BenchOp::kBwWr || op == BenchOp::kBwRdwr;
   struct Load {
     uint64_t up = 0, down = 0, out = 0, in = 0;
@@ -241,14 +263,14 @@ BenchBound bench_bound(const Profile& p, BenchOp op, bool gpu, const std::vector
     for (const auto& piece : golden::split_request(addr, size, mrrs)) {
       if (!reads) break;
       const auto request = golden::make_read(piece.addr, piece.len, 0, 0);
-      l.up += request.wire_bytes();
+      l.up += request.wire_bytes() - flit;
       ++l.out;
-      for (const unsigned n : completions(p, piece)) l.down += kCplWire + n, l.in += (n + 63) / 64;
+      for (const unsigned n : completions(p, piece)) l.down += kCplWire - flit + n, l.in += (n + 63) / 64;
     }
     for (const auto& piece : golden::split_request(addr, size, mps)) {
       if (!writes) break;
       const auto t = golden::make_write(piece.addr, std::vector<uint8_t>(piece.len), 0, 0);
-      l.up += t.wire_bytes();
+      l.up += t.wire_bytes() - flit;
       l.out += beats(t);
     }
     return l;
@@ -262,8 +284,7 @@ BenchBound bench_bound(const Profile& p, BenchOp op, bool gpu, const std::vector
   }
   const double inf = std::numeric_limits<double>::infinity();
   const double payload = static_cast<double>(size) * static_cast<double>(addresses.size());
-  const double raw = link_raw_gbps(static_cast<unsigned>(p.integer("pcie.generation")),
-                                   static_cast<unsigned>(p.integer("pcie.lanes")));
+  const double raw = link_raw_gbps(generation, static_cast<unsigned>(p.integer("pcie.lanes")));
   const double beat = 64 * 8e3 / static_cast<double>(to_ps(p.time("clock.core_period")));  // Gb/s
   const auto share = [&](double rate, double used) { return used == 0 ? inf : rate * payload / used; };
   BenchBound b;
@@ -275,6 +296,12 @@ BenchBound bench_bound(const Profile& p, BenchOp op, bool gpu, const std::vector
     return v == 0 ? inf : v;
   };
   b.memory_gbps = std::min(reads ? memory_rate("read_bandwidth") : inf, writes ? memory_rate("write_bandwidth") : inf);
+  if (gpu && p.text("gpu.memory") == "hbm") {
+    b.memory_gbps = std::min(b.memory_gbps, p.number("gpu.hbm_bandwidth") / (reads && writes ? 2 : 1));
+  } else if (!gpu && p.integer("host.llc_size") != 0) {
+    b.memory_gbps = inf;  // what the cache holds does not ask the memory
+  }
+  if (!gpu && p.integer("host.numa_node") != 0) b.memory_gbps = std::min(b.memory_gbps, memory_rate("numa_bandwidth"));
   b.out_gbps = share(beat, 64 * static_cast<double>(sum.out));
   b.in_gbps = share(beat, 64 * static_cast<double>(sum.in));
   b.flight_gbps = inf;
@@ -295,14 +322,25 @@ class Runner {
         noise_(spec.seed),
         data_(spec.seed + 0x9e3779b97f4a7c15),
         rng_(spec.seed),
-        reads_(memory(system), bus(), kBase, spec, noise_),
-        writes_(memory(system), bus(), kBase + two_windows(), spec, noise_) {
+        reads_(memory(system), bus(), base(), spec, noise_),
+        writes_(memory(system), bus(), base() + two_windows(), spec, noise_) {
     result_.spec = spec;
   }
 
   BenchResult run(DmaSystem& system) {
     system.settle();
     const bool latency = is_latency(spec_.op);
+    std::vector<uint64_t> pins;
+    if (spec_.gpu) {
+      for (const uint64_t at : {base(), base() + two_windows()}) {
+        pins.push_back(hub_.gpu_pages().pin(at, spec_.window, {}));
+      }
+    } else {
+      hub_.cpu_flush();
+      if (spec_.warm) {
+        for (const uint64_t at : {base(), base() + two_windows()}) hub_.cpu_touch(at, spec_.window);
+      }
+    }
     if (!latency) probe(system);
     for (const End from : {kUp, kDown}) {
       const auto c = hub_.nic_link(from, DelayQueue::now_ps());
@@ -311,6 +349,7 @@ class Runner {
     issue_all();
     sc_core::wait(finished_);
     system.settle();
+    for (const uint64_t pin : pins) hub_.gpu_pages().unpin(pin);
     if (latency) {
       latencies();
     } else {
@@ -323,6 +362,7 @@ class Runner {
 
  private:
   Memory& memory(DmaSystem& s) const { return spec_.gpu ? s.hub().gpu_memory() : s.hub().host_memory(); }
+  uint64_t base() const { return kBase + (spec_.gpu ? 0 : numa_base(profile_, kHostSize)); }
   uint64_t bus() const { return spec_.gpu ? kGpuBase : kHostBase; }
   bool has_writes() const { return spec_.op != BenchOp::kLatRd && spec_.op != BenchOp::kBwRd; }
   /// BW_RDWR writes elsewhere than it reads, so that what is read is known. Page-aligned, a guard in between.
@@ -347,7 +387,7 @@ class Runner {
         done.notify(sc_core::SC_ZERO_TIME);
       });
       wait();
-      const unsigned lines = (spec_.offset + spec_.size + 63) / 64;
+      const unsigned lines = (spec_.size + 63) / 64;
       const double reads = std::min({at_once, kMaxReads, kBufferLines / lines});
       const auto mrrs = static_cast<unsigned>(profile_.integer("pcie.mrrs"));
       const double pieces = static_cast<double>(golden::split_request(reads_.address(0), spec_.size, mrrs).size());
@@ -416,6 +456,7 @@ class Runner {
         return read(unit(k, reads_));
       case BenchOp::kBwWr:
         return post_write(unit(k, writes_), k);
+      case BenchOp::kLatFlush:
       case BenchOp::kLatWrrd: {
         const uint64_t u = unit(k, writes_);
         writes_.use(u);
@@ -449,10 +490,17 @@ class Runner {
   void read_back(uint64_t u, uint64_t k) {
     memory_times_.start_over();
     address_ = writes_.address(u);
+    const bool flush = spec_.op == BenchOp::kLatFlush;
     engine_.read(
-        address_, spec_.size,
-        [this, k](const DmaDone& d) {
-          compare(d, data_.at(Window::data_of(k)));
+        address_, flush ? 0 : spec_.size,
+        [this, u, k, flush](const DmaDone& d) {
+          if (!flush) {
+            compare(d, data_.at(Window::data_of(k)));
+          } else if (d.status != rtl::rnic_pkg::DmaOk) {
+            ++result_.failed;
+          } else {
+            writes_.check_write(u, k, data_, result_);
+          }
           end(d, false);
         },
         spec_.attr);
@@ -492,7 +540,7 @@ class Runner {
   }
 
   /// Over the time from the end of the first tenth to the last end of that kind which ends first: neither the first
-  /// round trip nor a lone rest counts.
+  /// round trip nor a lone rest counts. Of reads and writes in turns the slower kind counts, from one end to another.
   void bandwidth() {
     uint64_t from = 0, to = ~uint64_t{0};
     for (const auto& d : done_) {
@@ -504,16 +552,22 @@ class Runner {
       from = first_ps_;
       for (const auto& d : done_) to = d.empty() ? to : std::max(to, d.back());
     }
-    uint64_t n = 0;
+    result_.measured_ps = to > from ? to - from : 0;
+    double slowest = std::numeric_limits<double>::infinity();
     unsigned kinds = 0;
     for (const auto& d : done_) {
       if (d.empty()) continue;
       ++kinds;
-      n += static_cast<uint64_t>(std::upper_bound(d.begin(), d.end(), to) - std::upper_bound(d.begin(), d.end(), from));
+      auto first = std::upper_bound(d.begin(), d.end(), from);
+      const auto last = std::upper_bound(d.begin(), d.end(), to);
+      result_.measured_transfers += static_cast<uint64_t>(last - first);
+      // Its own ends next to those of the time measured, so that no part of a transfer counts.
+      uint64_t start = from;
+      if (first != d.begin()) start = *std::prev(first);
+      const uint64_t ps = last == first ? 0 : *std::prev(last) - start;
+      if (ps != 0) slowest = std::min(slowest, rate(static_cast<double>(last - first) * spec_.size, ps));
     }
-    result_.measured_ps = to > from ? to - from : 0;
-    result_.measured_transfers = n;
-    if (result_.measured_ps != 0) result_.gbps = rate(static_cast<double>(n) * spec_.size / kinds, result_.measured_ps);
+    if (std::isfinite(slowest)) result_.gbps = slowest;
     const double flight = result_.bound.flight_gbps;
     // What the link has sent beside TLPs, by byte of payload in one direction
     const double payload = static_cast<double>(spec_.transfers) * spec_.size / kinds;
@@ -526,7 +580,7 @@ class Runner {
   }
 
   DmaEngine& engine_;
-  const Hub& hub_;
+  Hub& hub_;
   MemoryTimes& memory_times_;
   const Profile& profile_;
   const BenchSpec spec_;

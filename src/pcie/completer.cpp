@@ -31,10 +31,6 @@ void set_tag(Tlp& cpl, unsigned tag) {
   cpl.hdr[2] = (cpl.hdr[2] & ~0xff00u) | (tag & 0xff) << 8;
 }
 
-unsigned gbps(const Profile& p, const char* key) { return static_cast<unsigned>(p.integer(key)); }
-
-Serializer port(unsigned gbps) { return gbps == 0 ? Serializer(0, 1) : Serializer(8000, gbps); }
-
 }  // namespace
 
 Span enabled(const Tlp& t) {
@@ -65,31 +61,34 @@ CompleterConfig completer_config(const Profile& p, bool gpu) {
   c.spread = spread == "uniform" ? Spread::kUniform : spread == "exponential" ? Spread::kExponential : Spread::kFixed;
   c.width = p.time("completer.latency_width");
   c.seed = p.integer("completer.seed");
-  if (gpu) {
-    c.read_latency = p.time("gpu.read_latency");
-    c.read_gbps = gbps(p, "gpu.read_bandwidth");
-    c.write_gbps = gbps(p, "gpu.write_bandwidth");
-    c.reads = p.integer("gpu.bar_reads") != 0;
-  } else {
-    c.read_latency = p.time("host.read_latency");
-    c.write_latency = p.time("host.write_latency");
-    c.read_gbps = gbps(p, "host.read_bandwidth");
-    c.write_gbps = gbps(p, "host.write_bandwidth");
-  }
+  if (gpu) c.reads = p.integer("gpu.bar_reads") != 0;
   c.line = link_serializer(static_cast<unsigned>(p.integer("pcie.generation")),
                            static_cast<unsigned>(p.integer("pcie.lanes")));
   return c;
 }
 
-Completer::Completer(std::string name, const CompleterConfig& config, Memory& memory, DelayQueue& queue)
+Completer::Completer(std::string name, const CompleterConfig& config, Memory& memory, MemoryTiming& timing,
+                     DelayQueue& queue)
     : name_(std::move(name)),
       config_(config),
       memory_(memory),
+      timing_(timing),
       queue_(queue),
       random_(config.seed),
-      read_port_(port(config.read_gbps)),
-      write_port_(port(config.write_gbps)),
       turn_(answers_.end()) {}
+
+// ---- What is served ----
+
+bool Completer::beyond(const Tlp& t) const {
+  const uint64_t at = t.address() - config_.base, bytes = t.length_dw() * 4;
+  return at >= memory_.size() || bytes > memory_.size() - at;
+}
+
+/// At the instant at which data are read or written: a pin may go while a request is under way.
+bool Completer::pinned(const Tlp& t) const {
+  return !config_.pinned || t.requester_id() == config_.id ||
+         config_.pinned->covers(t.address() - config_.base, t.length_dw() * 4);
+}
 
 // ---- Order ----
 
@@ -110,9 +109,12 @@ Time Completer::pushed_by_completion(const Tlp& completion) const {
 // ---- Writes ----
 
 Completer::Access Completer::write(Tlp t, const Time& arrival) {
-  const Time taken = from_ps(write_port_.send(to_ps(arrival), t.data.size()).start_ps);
-  const bool inside = t.address() - config_.base + t.data.size() <= memory_.size();
-  const Time done = std::max(visible_, taken + config_.write_latency);
+  const bool inside = !beyond(t) && pinned(t);
+  // What is refused moves no bytes.
+  const Span span = enabled(t);
+  const uint64_t offset = t.address() + span.first - config_.base;
+  const auto access = timing_.write(to_ps(arrival), inside ? offset : 0, inside ? span.end - span.first : 0);
+  const Time taken = from_ps(access.taken_ps), done = std::max(visible_, from_ps(access.done_ps));
   visible_ = done;
   visible_by_[t.requester_id()] = done;
   if (done == DelayQueue::now() && !config_.exact_writes) {
@@ -131,11 +133,15 @@ Completer::Access Completer::write(Tlp t, const Time& arrival) {
 }
 
 void Completer::store(const Tlp& t) {
-  const uint64_t at = t.address() - config_.base;
-  if (at + t.data.size() > memory_.size()) {
+  if (beyond(t)) {
     ++counters_.unsupported_write;
     return;
   }
+  if (!pinned(t)) {
+    ++counters_.unpinned_write;
+    return;
+  }
+  const uint64_t at = t.address() - config_.base;
   const Span span = enabled(t);
   // Runs of enabled bytes; mostly one.
   for (unsigned i = span.first; i < span.end;) {
@@ -158,14 +164,16 @@ Time Completer::draw() {
 }
 
 Completer::Access Completer::read(Tlp t, const Time& arrival) {
-  const Time taken = from_ps(read_port_.send(to_ps(arrival), byte_count(t)).start_ps);
-  const bool inside = config_.reads && t.address() - config_.base + t.length_dw() * 4 <= memory_.size();
-  Time done = std::max(taken + config_.read_latency + draw(), pushed_by_read(t));
+  const bool inside = config_.reads && !beyond(t) && pinned(t);
+  const uint64_t offset = t.address() + enabled(t).first - config_.base;
+  const auto access = timing_.read(to_ps(arrival), inside ? offset : 0, inside ? byte_count(t) : 0);
+  const Time taken = from_ps(access.taken_ps);
+  Time done = std::max(from_ps(access.done_ps) + draw(), pushed_by_read(t));
   if (!config_.reorder) done = last_done_ = std::max(done, last_done_);
   const FaultPlan plan = fault_ ? fault_(t) : FaultPlan{};
   ++reads_;
   queue_.at(
-      done, [this, t = std::move(t), inside, plan] { ready(t, inside, plan); }, kModel);
+      done, [this, t = std::move(t), plan] { ready(t, plan); }, kModel);
   return {taken, done, inside};
 }
 
@@ -188,10 +196,11 @@ std::vector<Tlp> Completer::cut(const Tlp& t) const {
   return out;
 }
 
-void Completer::ready(const Tlp& t, bool inside, FaultPlan plan) {
+void Completer::ready(const Tlp& t, FaultPlan plan) {
   Answer answer;
-  if (!inside) {
-    ++counters_.unsupported_read;
+  const bool refused = !config_.reads || beyond(t);
+  if (refused || !pinned(t)) {
+    ++(refused ? counters_.unsupported_read : counters_.unpinned_read);
     answer.pieces.push_back(make_completion(t, config_.id, rtl::pcie_pkg::StatusUr, byte_count(t), 0, {}));
     return emit(std::move(answer));
   }

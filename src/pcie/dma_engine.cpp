@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owns the Verilated dma_engine; Verilator's headers must come before <systemc>.
 #include <Vdma_engine.h>
-#include <verilated.h>
-#include <verilated_fst_c.h>
-#include "nic/coverage.h"
+#include "core/verilated_process.h"
 
 #include "rnic/pcie/dma_engine.h"
 
@@ -14,8 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "core/clock_process.h"
-#include "core/wave_writer.h"
+#include "pcie/tlp_beats.h"
 #include "rnic/core/delay_queue.h"
 #include "rnic/core/error.h"
 
@@ -52,24 +49,17 @@ struct Queue {
 
 }  // namespace
 
-struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
+struct DmaEngine::Impl : public VerilatedProcess<DmaEngine::Impl, Vdma_engine> {
   Impl(DmaEngine& self, const Profile& profile, Hub& hub, Observers& observers, const DmaEngineOptions& options)
-      : ClockProcess(options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle),
+      : VerilatedProcess(self.name(), {options.phase_ps, to_ps(profile.time("clock.core_period")), options.skip_idle,
+                                       options.randomize, options.seed, options.trace}),
         self(self),
         hub(hub),
         observers(observers),
         config({static_cast<unsigned>(profile.integer("pcie.generation")),
                 static_cast<unsigned>(profile.integer("pcie.lanes")), 5}) {
-    context.threads(1);
-    context.fatalOnError(false);
-    context.randReset(options.randomize ? 2 : 0);
-    context.randSeed(1 + static_cast<int>(options.seed % 0x7fffffff));  // 0 would mean the time of day
-    context.traceEverOn(!options.trace.path.empty());
-    top = std::make_unique<Vdma_engine>(&context, "TOP");
     run_queue(&hub.queue());
     config.on_change = [this] { rtl::drive(top->pcie_cfg_i, config.settings()); };
-    top->clk_i = 0;
-    top->rst_ni = 0;
     top->rd_valid_i = 0;
     top->wr_valid_i = 0;
     top->wdata_valid_i = 0;
@@ -79,16 +69,6 @@ struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
     enumerate(config, static_cast<unsigned>(profile.integer("pcie.mps")),
               static_cast<unsigned>(profile.integer("pcie.mrrs")), static_cast<unsigned>(profile.integer("pcie.rcb")),
               static_cast<unsigned>(profile.integer("pcie.tag_bits")));
-    if (!options.trace.path.empty()) wave = std::make_unique<WaveWriter<Vdma_engine>>(*top, options.trace, period_ps());
-  }
-
-  ~Impl() {
-    wave.reset();
-    // Verilator 5.006's destructors use the thread's current context, which may be another model's that is gone by now.
-    Verilated::threadContextp(&context);
-    top->final();
-    save_coverage(context, top->modelName());
-    top.reset();
   }
 
   /// Now, or the edge in whose handshakes somebody has called.
@@ -107,50 +87,18 @@ struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
       if (r->at.first_in == 0) r->at.first_in = t;
       r->at.last_in = t;
     }
-    const size_t beats = std::max<size_t>(1, (tlp.data.size() + kBeatBytes - 1) / kBeatBytes);
-    rtl::tlp_beat_t b;
-    b.hdr = {tlp.hdr[3], tlp.hdr[2], tlp.hdr[1], tlp.hdr[0]};
-    b.op = tlp.op;
-    for (size_t i = 0; i < beats; ++i) {
-      const size_t n = std::min(kBeatBytes, tlp.data.size() - i * kBeatBytes);
-      b.sop = i == 0;
-      b.eop = i + 1 == beats;
-      b.dws = static_cast<uint8_t>(n / 4);
-      b.data = {};
-      if (n != 0) std::memcpy(b.data.data(), tlp.data.data() + i * kBeatBytes, n);
-      rx.push_back({t, b.pack()});
-    }
+    to_beats(tlp, [&](const rtl::tlp_beat_t::Words& beat) { rx.push_back({t, beat}); });
     wake();
   }
 
   // ---- Clock ----
 
   bool pins_quiet() const { return reads.all.empty() && writes.all.empty() && rx.empty(); }
-  void begin_edges() { Verilated::threadContextp(&context); }
   bool may_sleep() const { return top->idle_o && pins_quiet() && cycle_of(next_edge()) >= kResetCycles; }
   static uint64_t timer_ps() { return kNever; }
 
-  void edge(uint64_t t) {
-    context.time(t);  // printed with a failed assertion
-    edge_ps = t;
-    if (wave) wave->touch(t - (t != 0));
-    drive_inputs(t);
-    top->eval();
-    if (top->rst_ni) take_outputs(t);
-    if (wave) wave->touch(t);
-    top->clk_i = 1;
-    top->eval();
-    if (wave) {
-      wave->rose(t);
-    } else {
-      top->clk_i = 0;
-    }
-    ++clocked;
-    edge_ps = 0;
-    if (context.errorCount() != 0) stop_on_assertion(t);
-  }
-
   void drive_inputs(uint64_t t) {
+    edge_ps = t;
     const bool running = cycle_of(t) >= kResetCycles;
     // In its first cycle dma_master takes over which tags there are; a read offered then would wait for it.
     const bool open = cycle_of(t) > kResetCycles;
@@ -214,6 +162,7 @@ struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
 
   /// Handshakes of the edge at t, from the values before it. What the link takes goes first: callbacks issue more.
   void take_outputs(uint64_t t) {
+    if (!top->rst_ni) return;
     if (rx_shown && top->tlp_rx_ready_o) {
       ++used.rx_beats;
       rx.pop_front();
@@ -234,6 +183,8 @@ struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
     if (top->wr_done_o) end_write(t);
     if (top->pay_valid_o) payload_beat(t);
   }
+
+  void after_edge(uint64_t) { edge_ps = 0; }
 
   static bool any(uint32_t v) { return v != 0; }
 
@@ -284,39 +235,21 @@ struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
   }
 
   void tlp_beat(uint64_t t) {
-    const auto b = rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o);
-    if (b.sop) {
-      tx_tlp = {};
-      tx_tlp.hdr = {b.hdr[3], b.hdr[2], b.hdr[1], b.hdr[0]};
-      tx_tlp.op = b.op;
-    }
-    const auto* bytes = reinterpret_cast<const uint8_t*>(b.data.data());
-    tx_tlp.data.insert(tx_tlp.data.end(), bytes, bytes + 4 * std::min<size_t>(b.dws, b.data.size()));
-    if (!b.eop) return;
-    Queue& q = tx_tlp.is_mem_write() ? writes : reads;
-    if (Request* r = q.find(tx_tlp.op.psn)) {
+    if (!leaving.add(rtl::sample<rtl::tlp_beat_t>(top->tlp_tx_o))) return;
+    Tlp tlp = leaving.take();
+    Queue& q = tlp.is_mem_write() ? writes : reads;
+    if (Request* r = q.find(tlp.op.psn)) {
       if (r->at.first_out == 0) r->at.first_out = t;
       r->at.last_out = t;
     }
-    observers.tlp({0, true, t, &tx_tlp});
-    hub.from_nic(std::move(tx_tlp), from_ps(t));
-  }
-
-  void stop_on_assertion(uint64_t t) {
-    if (stopped) return;
-    stopped = true;
-    wave.reset();
-    SC_REPORT_ERROR("rnic",
-                    fmt::format("{}: an RTL assertion failed at {} ps (message above)", self.name(), t).c_str());
+    observers.tlp({0, true, t, &tlp});
+    hub.from_nic(std::move(tlp), from_ps(t));
   }
 
   DmaEngine& self;
   Hub& hub;
   Observers& observers;
 
-  VerilatedContext context;
-  std::unique_ptr<Vdma_engine> top;
-  std::unique_ptr<WaveWriter<Vdma_engine>> wave;
   ConfigSpace config;
 
   Queue reads, writes;
@@ -327,12 +260,11 @@ struct DmaEngine::Impl : public ClockProcess<DmaEngine::Impl> {
   std::deque<std::pair<uint64_t, rtl::tlp_beat_t::Words>> rx;
   bool rx_shown = false;
   rtl::pcie_fc_t::Words fc_shown{};
-  Tlp tx_tlp;
+  TlpAssembler leaving;
 
   Counters counts;
   Usage used;
-  bool stopped = false;
-  uint64_t edge_ps = 0, clocked = 0;
+  uint64_t edge_ps = 0;
 };
 
 DmaEngine::DmaEngine(sc_core::sc_module_name name, const Profile& profile, Hub& hub, Observers& observers,
@@ -394,7 +326,7 @@ unsigned DmaEngine::tags() const {
 uint64_t DmaEngine::period_ps() const { return impl_->ClockProcess::period_ps(); }
 uint64_t DmaEngine::clocked_cycles() const { return impl_->clocked; }
 bool DmaEngine::idle() const { return impl_->pins_quiet() && impl_->top->idle_o; }
-unsigned DmaEngine::assertion_failures() const { return static_cast<unsigned>(impl_->context.errorCount()); }
-void DmaEngine::close_trace() { impl_->wave.reset(); }
+unsigned DmaEngine::assertion_failures() const { return impl_->assertion_failures(); }
+void DmaEngine::close_trace() { impl_->close_trace(); }
 
 }  // namespace rnic::pcie

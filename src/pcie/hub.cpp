@@ -52,8 +52,10 @@ void check_completion_room(const Profile& p) {
   check("pcie.cpld_credits", cpld, data);
 }
 
-CompleterConfig memory_config(const Profile& p, bool gpu, unsigned nic_id) {
+CompleterConfig memory_config(const Profile& p, const PinnedPages* pinned, unsigned nic_id) {
+  const bool gpu = pinned != nullptr;
   CompleterConfig c = completer_config(p, gpu);
+  c.pinned = pinned;
   c.id = gpu ? kGpuId : kCpuId;
   c.base = gpu ? kGpuBase : kHostBase;
   c.seed = c.seed * 0x9e3779b97f4a7c15u + 2 * nic_id + gpu;
@@ -72,9 +74,11 @@ struct Hub::Impl {
         nic_id_(nic_id),
         later_("later"),
         topology_(hub.name(), p, later_, p.integer("pcie.error_seed") * 0x9e3779b97f4a7c15u + nic_id),
-        memory_{
-            Completer(fmt::format("{}: host memory", hub.name()), memory_config(p, false, nic_id), hub.host_, later_),
-            Completer(fmt::format("{}: GPU memory", hub.name()), memory_config(p, true, nic_id), hub.gpu_, later_)},
+        timing_{host_timing(p, kHostSize), gpu_timing(p, memory_config(p, &hub.gpu_pages_, nic_id).seed)},
+        memory_{Completer(fmt::format("{}: host memory", hub.name()), memory_config(p, nullptr, nic_id), hub.host_,
+                          *timing_[0], later_),
+                Completer(fmt::format("{}: GPU memory", hub.name()), memory_config(p, &hub.gpu_pages_, nic_id),
+                          hub.gpu_, *timing_[1], later_)},
         host_mmio_(p.time("host.mmio_latency")),
         gpu_mmio_(p.time("gpu.mmio_latency")),
         mps_(static_cast<unsigned>(p.integer("pcie.mps"))) {
@@ -338,7 +342,8 @@ struct Hub::Impl {
   const unsigned nic_id_;
   DelayQueue later_;
   Topology topology_;
-  std::array<Completer, 2> memory_;  ///< by Side
+  std::array<std::unique_ptr<MemoryTiming>, 2> timing_;  ///< by Side
+  std::array<Completer, 2> memory_;
   const Time host_mmio_, gpu_mmio_;
   const unsigned mps_;
   std::array<Usage::Reads, 2> reads_;
@@ -353,7 +358,7 @@ struct Hub::Impl {
 };
 
 Hub::Hub(sc_core::sc_module_name name, const Profile& profile, Observers& observers, unsigned nic_id)
-    : sc_module(name), host_(kHostSize), gpu_(kGpuSize) {
+    : sc_module(name), host_(kHostSize), gpu_(kGpuSize), gpu_pages_(kGpuSize) {
   impl_ = std::make_shared<Impl>(*this, profile, observers, nic_id);
 }
 
@@ -369,6 +374,8 @@ const Hub::Counters& Hub::counters() const {
   for (const Completer& m : impl_->memory_) {
     impl_->shown_.unsupported_read += m.counters().unsupported_read;
     impl_->shown_.unsupported_write += m.counters().unsupported_write;
+    impl_->shown_.unpinned_read += m.counters().unpinned_read;
+    impl_->shown_.unpinned_write += m.counters().unpinned_write;
     impl_->shown_.faults += m.counters().faults;
   }
   return impl_->shown_;
@@ -405,6 +412,16 @@ void Hub::inject(Where where, uint64_t nth, const FaultPlan& plan) {
 }
 void Hub::on_nic_read(std::function<FaultPlan(Where, const Tlp&)> fn) { impl_->on_nic_read_ = std::move(fn); }
 void Hub::inject_completion(Tlp completion) { impl_->topology_.from_host(std::move(completion), DelayQueue::now()); }
+
+const MemoryTiming::Counters& Hub::memory_counters(Where where) const {
+  return impl_->timing_[where == Where::kGpu ? Impl::kOfGpu : Impl::kOfHost]->counters();
+}
+void Hub::cpu_touch(uint64_t offset, uint64_t bytes) { impl_->timing_[Impl::kOfHost]->touch(offset, bytes); }
+void Hub::cpu_flush() { impl_->timing_[Impl::kOfHost]->flush(); }
+void Hub::set_gpu_load(double gbps) { impl_->timing_[Impl::kOfGpu]->set_load(DelayQueue::now_ps(), gbps); }
+uint64_t Hub::gpu_access_ps(uint64_t offset, uint64_t bytes, uint64_t from_ps) {
+  return impl_->timing_[Impl::kOfGpu]->local(from_ps, offset, bytes);
+}
 
 void Hub::take_down_nic() { impl_->take_down(); }
 void Hub::bring_up_nic() { impl_->bring_up(); }

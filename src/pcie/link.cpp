@@ -22,6 +22,8 @@ constexpr unsigned kReplayNum = 4;            ///< REPLAY_NUM has 2 bits (3.6.2.
 constexpr unsigned kAhead = 2;                ///< TLPs whose place on the line is settled before they start
 constexpr uint64_t kFcRepeatPs = 30'000'000;  ///< UpdateFC at least so often (2.6.1.2)
 constexpr unsigned kLargestTlp = 4096 + 24;
+constexpr unsigned kTxBytes = 1024;  ///< of the transmit buffer, for TLPs beyond the one on the line
+constexpr unsigned kTxTlps = 2;      ///< that it holds at least, however long
 
 enum Class : unsigned { kP, kNp, kCpl, kClasses };
 
@@ -71,6 +73,7 @@ struct Pool {
   void count_to(uint64_t ps) {
     if (ps <= since_ps) return;
     use.held_ps += away() * (ps - since_ps);
+    if (away() != 0) use.busy_ps += ps - since_ps;
     if (none()) use.none_ps += ps - since_ps;
     since_ps = ps;
   }
@@ -164,7 +167,7 @@ struct Link::Impl {
     std::array<std::deque<Handed>, kClasses> waiting;
     uint64_t next_order = 0;
     struct Start {
-      uint64_t handed, start;
+      uint64_t handed, start, size;
     };
     std::deque<Start> starts;
     std::deque<Unacked> unacked;
@@ -174,6 +177,7 @@ struct Link::Impl {
     unsigned replay_num = 0;
     uint64_t deadline = 0, blocked_since = kNever;
     std::array<Credit, kClasses> limit, taken, shown;
+    std::array<Credit, kClasses> handed;  ///< by a sender without gate
     struct Shown {
       uint64_t ps;
       std::array<Credit, kClasses> total;
@@ -233,6 +237,13 @@ struct Link::Impl {
             fmt::format("{}: a TLP that needs {} data credits never fits into the {} that the other end has "
                         "in all; give the receiver more: {}",
                         name, n.data, l.data, t.describe()));
+      }
+    }
+    if (!d.gate && k != kCpl) {  // limits() shows none for completions
+      const Credit &l = d.limit[k], &s = d.shown[k], &all = d.handed[k] += n;
+      if ((l.hdr != 0 && all.hdr > l.hdr + s.hdr) || (l.data != 0 && all.data > l.data + s.data)) {
+        throw SimError(fmt::format("{}: a TLP without the credits for it, headers {} of {}, data {} of {}: {}", name,
+                                   all.hdr, l.hdr + s.hdr, all.data, l.data + s.data, t.describe()));
       }
     }
     d.waiting[k].push_back({d.next_order++, edge, std::move(t)});
@@ -325,7 +336,7 @@ struct Link::Impl {
     if (tie) d.line = d.tie_line;
     const auto slot = d.line.tlp(t, size);
     while (!d.starts.empty() && d.starts.front().start < now()) d.starts.pop_front();
-    d.starts.push_back({handed, slot.start_ps});
+    d.starts.push_back({handed, slot.start_ps, size});
     const uint64_t arrive = slot.end_ps + latency();
     const bool same = !d.flight.empty() && d.flight.back().arrive == arrive;
     // A flit is good or bad as a whole.
@@ -591,12 +602,17 @@ void Link::release(End at, const Tlp& tlp, const Time& when) { impl_->release(at
 bool Link::ready(End from, const Time& edge) const {
   const Impl::Dir& d = impl_->dir[from];
   const uint64_t e = to_ps(edge);
-  uint64_t waiting = 0;
-  for (auto s = d.starts.rbegin(); s != d.starts.rend() && s->start >= e; ++s) waiting += s->handed < e;
-  for (const auto& w : d.waiting) {
-    for (auto h = w.rbegin(); h != w.rend() && waiting < kAhead; ++h) waiting += h->ps < e;
+  uint64_t tlps = 0, bytes = 0;
+  const auto full = [&] { return tlps >= kTxTlps && bytes >= kTxBytes; };
+  for (auto s = d.starts.rbegin(); s != d.starts.rend() && s->start >= e; ++s) {
+    if (s->handed < e) ++tlps, bytes += s->size;
   }
-  return waiting < kAhead;
+  for (const auto& w : d.waiting) {
+    for (auto h = w.rbegin(); h != w.rend() && !full(); ++h) {
+      if (h->ps < e) ++tlps, bytes += d.line.size_of(h->tlp.wire_bytes());
+    }
+  }
+  return !full();
 }
 
 rtl::pcie_fc_t Link::limits(End from, const Time& edge) const {

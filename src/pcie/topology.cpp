@@ -56,8 +56,10 @@ Topology::Topology(std::string name, const Profile& p, DelayQueue& queue, uint64
       root_host_(p.time("pcie.hub_host_latency")),
       root_peer_(p.time(distance_ == Distance::kDirect ? "pcie.hub_peer_latency" : "pcie.root_latency")),
       socket_latency_(p.time("pcie.socket_latency")),
-      host_limited_(p.integer("host.read_bandwidth") != 0 || p.integer("host.write_bandwidth") != 0),
-      gpu_limited_(p.integer("gpu.read_bandwidth") != 0 || p.integer("gpu.write_bandwidth") != 0),
+      host_limited_(p.integer("host.read_bandwidth") != 0 || p.integer("host.write_bandwidth") != 0 ||
+                    p.integer("host.numa_bandwidth") != 0),
+      gpu_limited_(p.integer("gpu.read_bandwidth") != 0 || p.integer("gpu.write_bandwidth") != 0 ||
+                   p.text("gpu.memory") == "hbm"),
       root_gbps_(static_cast<unsigned>(p.integer("pcie.root_bandwidth"))),
       socket_gbps_(static_cast<unsigned>(p.integer("pcie.socket_bandwidth"))),
       link_config_(link_config(p)),

@@ -271,6 +271,7 @@ class ProfileReader {
     }
     profile_.name_ = take_text(root, "name");
     profile_.description_ = take_text(root, "description");
+    if (root.contains("fitted_to")) profile_.fitted_to_ = take_text(root, "fitted_to");
     take_targets(root);
     for (auto&& [key, node] : root) {
       const auto* table = node.as_table();
@@ -536,11 +537,12 @@ size_t Profile::count(std::string_view kind) const {
 std::string Profile::fit_note() const {
   const size_t n = count("fitted");
   if (n == 0) return {};
-  return fmt::format("fitted to the document: {} keys, {} targets; agreement is by construction", n, targets_.size());
+  return fmt::format("fitted to {}: {} keys, {} targets; agreement is by construction", fitted_to_, n, targets_.size());
 }
 
 std::string Profile::to_toml() const {
   std::string out = fmt::format("name = {}\ndescription = {}\n", quoted(name_), quoted(description_));
+  out += fmt::format("fitted_to = {}\n", quoted(fitted_to_));
   if (!targets_.empty()) {
     out += "targets = [\n";
     for (const auto& t : targets_) out += "  " + quoted(t) + ",\n";

@@ -705,7 +705,7 @@ Plan plan_from_json(const nlohmann::json& j, const std::string& file) {
   try {
     Plan plan;
     plan.what.clear();
-    for (const char* what : {"regression", "sweep", "sensitivity"}) {
+    for (const char* what : {"regression", "sweep", "sensitivity", "validation"}) {
       if (j.at("kind") == kind_of(what)) plan.what = what;
     }
     if (plan.what.empty() || j.at("schema_version") != 1)

@@ -240,8 +240,7 @@ std::string svg_of(const TornadoChart& c) {
       kWidth, bottom + 56, xml(c.title), kFont);
   s += text(12, 26, c.title, "start", " font-size=\"16\" font-weight=\"600\"");
   double x = 12;
-  for (const auto& [color, label] :
-       {std::pair{kLower, "with the key's lower value"}, {kHigher, "with its higher value"}}) {
+  for (const auto& [color, label] : {std::pair{kLower, c.lo_legend}, {kHigher, c.hi_legend}}) {
     s += fmt::format("<rect x=\"{:.1f}\" y=\"39\" width=\"14\" height=\"12\" fill=\"{}\"/>\n", x, color);
     s += text(x + 20, 50, label, "start", " class=\"soft\"");
     x += 40 + width_of(label, 13);

@@ -20,6 +20,7 @@
 
 #include "core/toml_table.h"
 #include "rnic/nic/bar.h"
+#include "rnic/observe/diagnose.h"
 #include "rnic/regs/regs.h"
 
 namespace rnic::workload {
@@ -64,15 +65,25 @@ constexpr std::array<std::pair<const char*, pcie::ReadFault>, 10> kAnswers{{{"ur
                                                                             {"duplicate", pcie::ReadFault::kDuplicate},
                                                                             {"too_long", pcie::ReadFault::kTooLong},
                                                                             {"late", pcie::ReadFault::kLate}}};
-constexpr std::array<std::pair<const char*, FaultKind>, 9> kFaults{{{"doorbell", FaultKind::kDoorbell},
-                                                                    {"raw_wqe", FaultKind::kRawWqe},
-                                                                    {"mmio", FaultKind::kMmio},
-                                                                    {"qp_error", FaultKind::kQpError},
-                                                                    {"pause", FaultKind::kPause},
-                                                                    {"read", FaultKind::kRead},
-                                                                    {"stray_completion", FaultKind::kStray},
-                                                                    {"flr", FaultKind::kFlr},
-                                                                    {"removal", FaultKind::kRemoval}}};
+constexpr std::array<std::pair<const char*, FaultKind>, 13> kFaults{{{"doorbell", FaultKind::kDoorbell},
+                                                                     {"raw_wqe", FaultKind::kRawWqe},
+                                                                     {"mmio", FaultKind::kMmio},
+                                                                     {"qp_error", FaultKind::kQpError},
+                                                                     {"pause", FaultKind::kPause},
+                                                                     {"read", FaultKind::kRead},
+                                                                     {"stray_completion", FaultKind::kStray},
+                                                                     {"flr", FaultKind::kFlr},
+                                                                     {"removal", FaultKind::kRemoval},
+                                                                     {"temperature", FaultKind::kTemperature},
+                                                                     {"cq_overrun", FaultKind::kCqOverrun},
+                                                                     {"bus_master_off", FaultKind::kBusMasterOff},
+                                                                     {"unpin", FaultKind::kUnpin}}};
+constexpr std::array<std::pair<const char*, uint32_t>, 6> kAccess{{{"local_write", host::kLocalWrite},
+                                                                   {"remote_write", host::kRemoteWrite},
+                                                                   {"remote_read", host::kRemoteRead},
+                                                                   {"remote_atomic", host::kRemoteAtomic},
+                                                                   {"zero_based", host::kZeroBased},
+                                                                   {"relaxed_ordering", host::kRelaxedOrdering}}};
 constexpr std::array<const char*, 6> kStatuses{"success",
                                                "local length error",
                                                "local QP operation error",
@@ -182,7 +193,53 @@ class Reader {
     t.choice("space", r.space, kSpaces);
     t.integer("size", r.size, 1, uint64_t{16} << 30);
     t.integer("pd", r.pd, 0, 0xffffff);
+    if (t.raw("access")) {
+      r.access = 0;
+      for (const std::string& flag : texts(t, "access")) {
+        const auto* known =
+            std::find_if(kAccess.begin(), kAccess.end(), [&](const auto& a) { return flag == a.first; });
+        if (known == kAccess.end()) {
+          std::vector<const char*> names;
+          for (const auto& a : kAccess) names.push_back(a.first);
+          t.fail("access", fmt::format("'{}' is not known; allowed: {}", flag, fmt::join(names, ", ")));
+        }
+        r.access |= known->second;
+      }
+    }
+    t.boolean("scattered", r.scattered);
+    t.integer("log_page", r.log_page, 12, 30);
+    if (t.has("log_page") && !r.scattered) t.fail("log_page", "is of scattered pages: add scattered = true");
+    holes(t, r);
     s_.regions.push_back(r);
+  }
+
+  /// Pages that the list of a scattered region lacks.
+  void holes(Table& t, ScenarioRegion& r) {
+    const auto* n = t.raw("holes");
+    if (!n) return;
+    const uint64_t pages = ((r.size - 1) >> r.log_page) + 1;
+    if (!r.scattered) t.fail("holes", "are pages that a list lacks: add scattered = true");
+    if (!n->is_array()) t.fail("holes", "must be a list of page numbers");
+    for (const auto& e : *n->as_array()) {
+      const auto page = e.value_exact<int64_t>();
+      if (!page || *page < 0 || static_cast<uint64_t>(*page) >= pages)
+        t.fail("holes", fmt::format("must be whole numbers below {}, the region's pages", pages));
+      r.holes.push_back(static_cast<uint64_t>(*page));
+    }
+  }
+
+  /// A list of texts.
+  std::vector<std::string> texts(Table& t, const std::string& key) {
+    const auto* n = t.raw(key);
+    const char* form = "must be a list of texts";
+    if (!n->is_array()) t.fail(key, form);
+    std::vector<std::string> out;
+    for (const auto& e : *n->as_array()) {
+      const auto v = e.value_exact<std::string>();
+      if (!v) t.fail(key, form);
+      out.push_back(*v);
+    }
+    return out;
   }
 
   void qp(Table& t) {
@@ -343,9 +400,11 @@ class Reader {
     ScenarioFault f;
     f.name = name(t, s_.faults, "fault");
     f.line = t.line();
-    if (!t.has("kind"))
-      t.fail("kind",
-             "missing; allowed: doorbell, raw_wqe, mmio, qp_error, pause, read, stray_completion, flr, removal");
+    if (!t.has("kind")) {
+      std::vector<const char*> kinds;
+      for (const auto& k : kFaults) kinds.push_back(k.first);
+      t.fail("kind", fmt::format("missing; allowed: {}", fmt::join(kinds, ", ")));
+    }
     t.choice("kind", f.kind, kFaults);
     t.reference("node", s_.nodes, "node", f.node);
     unsigned qp = 0;
@@ -391,8 +450,37 @@ class Reader {
         if (f.qp) t.fail("qp", "a reset or removal is of a whole node: give node");
         if (f.kind == FaultKind::kRemoval) t.number("for_ns", f.for_ns, kMaxNs);
         break;
+      case FaultKind::kTemperature:
+        if (f.qp) t.fail("qp", "the temperature is of a whole node: give node");
+        if (!t.has("celsius")) t.fail("celsius", "missing: the temperature from at_ns on");
+        t.decimal("celsius", f.celsius, -100, 300);
+        break;
+      case FaultKind::kCqOverrun:
+        if (!f.qp) t.fail("qp", "missing: the queue pair whose completion queue is to overrun");
+        cq_overrun(t, f);
+        break;
+      case FaultKind::kBusMasterOff:
+        if (f.qp) t.fail("qp", "bus mastering is of a whole node: give node");
+        t.number("for_ns", f.for_ns, kMaxNs);
+        break;
+      case FaultKind::kUnpin:
+        if (f.qp) t.fail("qp", "pins are of a whole node: give node");
+        break;
     }
     s_.faults.push_back(f);
+  }
+
+  void cq_overrun(Table& t, ScenarioFault& f) {
+    const ScenarioQp& q = s_.qps[*f.qp];
+    if (q.init.type == QpType::kUd) t.fail("qp", "is a UD one; allowed: uc and rc");
+    const uint64_t room = uint64_t{1} << q.log_cq_size, most = uint64_t{1} << q.init.log_sq_size;
+    if (most <= room) {
+      t.fail("qp", fmt::format("'{}' has {} entries in its completion queue and {} blocks in its send queue: give it a "
+                               "log_cq_size below log_sq_size",
+                               q.name, room, most));
+    }
+    f.value = static_cast<uint32_t>(most);
+    t.integer("count", f.value, room + 1, most);
   }
 
   void read_fault(Table& t, ScenarioFault& f) {
@@ -445,7 +533,7 @@ class Reader {
     t.integer("cqe_errors", c.cqe_errors, 0, kMax);
     t.integer("errors_logged", c.errors_logged, 0, kMax);
     if (c.op) {
-      for (const char* key : {"frames", "frame_bytes", "errors_logged", "counters"}) {
+      for (const char* key : {"frames", "frame_bytes", "errors_logged", "counters", "diagnosis"}) {
         if (t.has(key))
           t.fail(key, "is counted for a whole node, not for one operation: give it a [[check]] without 'op'");
       }
@@ -476,11 +564,19 @@ class Reader {
         c.counters[counter] = static_cast<uint64_t>(*v);
       }
     }
+    if (t.raw("diagnosis")) {
+      c.diagnosis = texts(t, "diagnosis");
+      for (const std::string& id : *c.diagnosis) {
+        const auto& all = diagnose::causes();
+        if (std::none_of(all.begin(), all.end(), [&](const auto& cause) { return id == cause.id; }))
+          t.fail("diagnosis", fmt::format("there is no cause '{}'; 'rnicsim diagnose --rules' lists them", id));
+      }
+    }
     if (!c.frames && !c.frame_bytes && !c.cqes && !c.cqe_errors && !c.errors_logged && !c.status && !c.max_latency_ns &&
-        c.counters.empty()) {
+        c.counters.empty() && !c.diagnosis) {
       t.fail("",
              "checks nothing: give one of frames, frame_bytes, cqes, cqe_errors, status, max_latency_ns, "
-             "errors_logged, counters");
+             "errors_logged, counters, diagnosis");
     }
     s_.checks.push_back(c);
   }

@@ -17,7 +17,10 @@ module cq_arm_cover (
   input logic do_clear,
   input logic do_note,
   input logic expired,
-  input logic arm_only
+  input logic arm_only,
+  input logic q_re_i,
+  input logic [9:0] q_cqn_i,
+  input logic [1023:0] armed_q
 );
   always_ff @(posedge clk_i) if (rst_ni) begin
     cqe_fires : cover (fire_note);
@@ -30,6 +33,7 @@ module cq_arm_cover (
     arm_waits : cover (arm_valid_i && !arm_ready_o);
     clear_waits : cover (clear_valid_i && !clear_ready_o);
     time_waits_for_an_operation : cover (expired && (do_note || do_clear || do_arm));
+    query_of_an_armed_cq : cover (q_re_i && armed_q[q_cqn_i]);
     error_cqe : cover (note_valid_i && note_i.solicited);
     solicited_does_not_weaken : cover (do_arm && arm_i.value[24] && !arm_only);
   end

@@ -7,6 +7,9 @@ module cqe_writer_cover (
   input rnic_pkg::cqe_req_t req_i,
   input logic db_valid_i,
   input rnic_pkg::doorbell_t db_i,
+  input logic q_re_i,
+  input logic [9:0] q_cqn_i,
+  input logic [1023:0] overrun_q,
   input logic clear_i,
   input logic [9:0] clear_cqn_i,
   input logic cqc_req_valid_o,
@@ -96,6 +99,8 @@ module cqe_writer_cover (
     end
     ok : cover (stat_cqe_ok_o);
     error : cover (stat_cqe_err_o);
+    query : cover (q_re_i);
+    query_of_an_overrun_cq : cover (q_re_i && overrun_q[q_cqn_i]);
     overrun : cover (stat_overrun_o);
     write_waits : cover (wr_valid_o && !wr_ready_i);
     data_waits : cover (wdata_valid_o && !wdata_ready_i);

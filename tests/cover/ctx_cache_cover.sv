@@ -12,6 +12,7 @@ module ctx_cache_cover #(
   input logic rsp_ready_i,
   input logic inval_i,
   input logic [IdxW-1:0] inval_idx_i,
+  input logic inval_all_i,
   input logic dm_req_valid_o,
   input logic dm_req_ready_i,
   input logic dm_rsp_valid_i,
@@ -48,6 +49,10 @@ module ctx_cache_cover #(
       invalidation_at_lookup_of_it : cover (take && inval_idx_i == req_idx_i);
       invalidation_at_lookup_of_its_slot : cover (take && same_slot && inval_idx_i != req_idx_i);
       invalidation_at_lookup_of_another_slot : cover (take && !same_slot);
+    end
+    if (inval_all_i) begin
+      invalidation_of_all : cover (1'b1);
+      invalidation_of_all_at_lookup : cover (take);
     end
   end
 endmodule

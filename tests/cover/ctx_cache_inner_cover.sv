@@ -35,6 +35,7 @@ module ctx_cache_inner_cover #(
   input logic [IdxW-1:0] fill_idx,
   input logic inval_i,
   input logic [IdxW-1:0] inval_idx_i,
+  input logic inval_all_i,
   input logic rsp_valid_q,
   input logic rsp_free
 );
@@ -76,9 +77,11 @@ module ctx_cache_inner_cover #(
     if (s1_share) begin
       invalidated_as_it_shares : cover (inval_s1);
     end
+    all_invalidated_with_lines_on_their_way : cover (inval_all_i && (used & ~come_q) != '0);
+    all_invalidated_as_a_line_comes : cover (inval_all_i && fill_keep);
     all_lines_in_use : cover (used == '1);
     if (fill_last) begin
-      fill_kept : cover (fill_keep && !inval_fill);
+      fill_kept : cover (fill_keep && !inval_fill && !inval_all_i);
       fill_dropped : cover (killed_q[fill_num]);
       fill_leaves_the_slot_to_another : cover (!fill_keep && !killed_q[fill_num]);
       fill_invalidated_as_it_comes : cover (fill_keep && inval_fill);

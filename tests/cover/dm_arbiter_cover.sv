@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 module dm_arbiter_cover #(
-  parameter int unsigned N = 5
+  parameter int unsigned N = 7
 ) (
   input logic clk_i,
   input logic rst_ni,
@@ -15,8 +15,8 @@ module dm_arbiter_cover #(
   input rnic_pkg::dm_rsp_t dm_rsp_i,
   input logic idle_o
 );
-  // names(requester): qpc_cache cqc_cache mpt_cache wqe_fetch_engine tx_segmenter
-  // names(loser): qpc_cache cqc_cache mpt_cache wqe_fetch_engine tx_segmenter
+  // names(requester): qpc_cache cqc_cache mpt_cache wqe_fetch_engine tx_segmenter dma_translate ctx_query
+  // names(loser): qpc_cache cqc_cache mpt_cache wqe_fetch_engine tx_segmenter dma_translate ctx_query
   for (genvar i = 0; i < N; i++) begin : requester
     logic write, two;
     assign write = req_i[i*606 + 605];

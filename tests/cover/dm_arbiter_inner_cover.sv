@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 module dm_arbiter_inner_cover #(
-  parameter int unsigned N = 5
+  parameter int unsigned N = 7
 ) (
   input logic clk_i,
   input logic rst_ni,

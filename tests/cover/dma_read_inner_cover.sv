@@ -26,9 +26,10 @@ module dma_read_inner_cover (
   input logic mid_q,
   input logic fail,
   input logic advance,
-  input logic r_direct_q,
-  input logic r_first_q,
-  input logic emit,
+  input logic [6:0] b_from,
+  input logic b_piece_end,
+  input logic [1:0] b_pad_q,
+  input logic [5:0] b_pos_low,
   input logic b_free,
   input logic b_gone,
   input logic b_orphan_q,
@@ -49,8 +50,8 @@ module dma_read_inner_cover (
   always_ff @(posedge clk_i) if (rst_ni) begin
     if (rd_valid_i) begin
       read_waits_for_slot : cover (full);
-      read_waits_for_lines : cover (!full && free_lines < 32'd65);
-      read_waits_for_splitter : cover (!full && free_lines >= 32'd65 && nx_valid_q);
+      read_waits_for_lines : cover (!full && free_lines < 32'd64);
+      read_waits_for_splitter : cover (!full && free_lines >= 32'd64 && nx_valid_q);
     end
     waits_for_tag : cover (sp_valid && !tag_valid && tag_go_i);
     waits_for_tag_bits : cover (sp_valid && !tag_valid && !tag_go_i);
@@ -78,11 +79,16 @@ module dma_read_inner_cover (
     unknown_tag : cover (a_sop && !a_hit && !a_same);
     if (start) begin
       payload_fails : cover (fail);
-      payload_direct : cover (!fail);
+      payload : cover (!fail);
     end
-    payload_joined_of_two_lines : cover (emit && !r_direct_q && !r_first_q);
+    if (b_write) begin
+      beat_in_one_row : cover (b_pos_low == 6'd0);
+      beat_in_two_rows : cover (b_pos_low != 6'd0);
+      bytes_before_the_read_left_out : cover (b_from != 7'd0);
+      bytes_behind_the_read_left_out : cover (b_piece_end && b_pad_q != 2'd0);
+    end
     output_waits : cover (!advance && step == 1'b0 && mid_q);
   end
 endmodule
 
-bind dma_read dma_read_inner_cover u_inner_cover (.free_lines(32'(free_q)), .*);
+bind dma_read dma_read_inner_cover u_inner_cover (.free_lines(32'(free_q)), .b_pos_low(b_pos_q[5:0]), .*);

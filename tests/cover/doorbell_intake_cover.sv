@@ -6,6 +6,8 @@ module doorbell_intake_cover (
   input rnic_pkg::doorbell_t db_i,
   input logic ring_o,
   input logic pi_re_i,
+  input logic q_re_i,
+  input logic [9:0] q_qpn_i,
   input logic [9:0] pi_qpn_i,
   input logic pi_valid_o,
   input logic bf_re_i,
@@ -56,6 +58,8 @@ module doorbell_intake_cover (
       producer_index_known : cover (pi_valid_o);
       producer_index_unknown : cover (!pi_valid_o);
     end
+    query : cover (q_re_i);
+    query_at_a_doorbell_of_the_qp : cover (q_re_i && sq && q_qpn_i == db_i.qpn);
     producer_index_read_at_its_doorbell : cover (pi_re_i && sq && pi_qpn_i == db_i.qpn);
     if (bf_read_q) begin
       lookup_hits : cover (bf_hit_o);

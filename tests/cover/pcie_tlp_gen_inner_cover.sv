@@ -27,13 +27,18 @@ module pcie_tlp_gen_inner_cover (
   input logic link_rst_ni,
   input logic tx_valid_q,
   input logic [8:0] room_h_q,
-  input logic [8:0] room_h,
-  input logic [12:0] room_d,
+  input logic [12:0] room_d_q,
+  input logic [15:0] rd_room,
   input logic room_ok,
   input logic [7:0] back_h_i,
   input logic rx_act_q
 );
+  // with this read
   logic head_full, data_full;
+  logic [8:0] room_h;
+  logic [12:0] room_d;
+  assign room_h = room_h_q + {2'b0, rd_room[15:9]};
+  assign room_d = room_d_q + {4'b0, rd_room[8:0]};
   assign head_full = cfg_i.cplh != 8'd0 && room_h > {1'b0, cfg_i.cplh};
   assign data_full = cfg_i.cpld != 12'd0 && room_d > {1'b0, cfg_i.cpld};
 

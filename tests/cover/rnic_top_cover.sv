@@ -24,8 +24,8 @@ module rnic_top_cover #(
   input rnic_pkg::event_t evt_o,
   input logic idle_o
 );
-  // names(command): QpModify CqModify MkeyModify Qp2Err
-  for (genvar c = 0; c < 4; c++) begin : command
+  // names(command): QpModify CqModify MkeyModify Qp2Err QpQuery CqQuery QpCreate
+  for (genvar c = 0; c < 7; c++) begin : command
     always_ff @(posedge clk_i) if (rst_ni && cmd_valid_i && cmd_i.op == 3'(c)) begin
       given : cover (cmd_i.index < (c == 2 ? 24'd65536 : 24'd1024));
       index_beyond_the_table : cover (cmd_i.index >= (c == 2 ? 24'd65536 : 24'd1024));

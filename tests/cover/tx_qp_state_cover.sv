@@ -14,6 +14,8 @@ module tx_qp_state_cover (
   input logic [9:0] err_pkt_qpn_i,
   input logic err_cmd_i,
   input logic [9:0] err_cmd_qpn_i,
+  input logic q_re_i,
+  input logic [9:0] q_qpn_i,
   input logic clear_i,
   input logic [9:0] clear_qpn_i
 );
@@ -40,6 +42,8 @@ module tx_qp_state_cover (
       read_with_error_of_it : cover ((err_seg_i && err_seg_qpn_i == rd_qpn_i) || (err_pkt_i && err_pkt_qpn_i == rd_qpn_i));
       read_with_clear_of_it : cover (clear_i && clear_qpn_i == rd_qpn_i);
     end
+    query : cover (q_re_i);
+    query_with_write_of_it : cover (q_re_i && we_i && q_qpn_i == wr_qpn_i);
     error_from_segmenter : cover (err_seg_i);
     error_from_packetizer : cover (err_pkt_i);
     error_by_command : cover (err_cmd_i);

@@ -6,6 +6,8 @@ module tx_segmenter_cover (
   input logic job_ready_o,
   input rnic_pkg::tx_job_t job_i,
   input logic other_waiting_i,
+  input logic recheck_i,
+  input logic stale_o,
   input logic mpt_req_valid_o,
   input logic mpt_req_ready_i,
   input logic mpt_rsp_valid_i,
@@ -15,7 +17,7 @@ module tx_segmenter_cover (
   input rnic_pkg::pkt_desc_t desc_o,
   input logic rd_valid_o,
   input logic rd_ready_i,
-  input rnic_pkg::rd_req_t rd_o,
+  input rnic_pkg::xl_req_t rd_o,
   input logic inl_valid_o,
   input logic inl_ready_i,
   input rnic_pkg::payload_t inl_o,
@@ -124,8 +126,8 @@ module tx_segmenter_cover (
   end
 
   // ---- Errors -----------------------------------------------------------------------------------------------------
-  // names(vendor): none Opcode WqeSize WqeQpn Length Key Bounds Pd
-  for (genvar v = 1; v < 8; v++) begin : vendor
+  // names(vendor): none Opcode WqeSize WqeQpn Length Key Bounds Pd Rights
+  for (genvar v = 1; v < 9; v++) begin : vendor
     always_ff @(posedge clk_i) if (rst_ni && desc && desc_o.err != 8'd0) begin
       refused : cover (desc_o.imm[7:0] == 8'(v));
     end
@@ -207,6 +209,12 @@ module tx_segmenter_cover (
       turn_with_longest_frame : cover (turn_end_o.bytes == 14'd4202);
       turn_with_atomic_over_ipv6 : cover (turn_end_o.bytes == 14'd110 || turn_end_o.bytes == 14'd114);
     end
+    if (recheck_i) begin
+      region_changes_while_idle : cover (idle_o);
+      region_changes_as_a_job_comes : cover (job);
+      region_changes_as_a_read_waits : cover (rd_valid_o && !rd_ready_i);
+    end
+    stale_turn_ends : cover (release_o && turn_end_o.more && stale_o);
     others_wait : cover (other_waiting_i && !idle_o);
   end
 endmodule

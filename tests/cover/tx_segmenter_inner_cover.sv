@@ -3,18 +3,12 @@ module tx_segmenter_inner_cover (
   input logic clk_i,
   input logic rst_ni,
   input logic cur_valid_q,
-  input logic cur_payload_q,
+  input logic cur_check_q,
   input logic [1:0] cur_wait_q,
   input logic cur_inside_q,
   input logic cur_last_q,
-  input logic chk_bad_key_q,
-  input logic chk_bad_pd_q,
-  input logic chk_outside_q,
-  input logic [63:0] chk_into_q,
-  input logic [63:0] chk_slack_q,
   input logic [7:0] chk_ven,
   input logic [1:0] chk_idx,
-  input rnic_pkg::sge_t chk_sge,
   input logic rsp_first,
   input logic rsp_next,
   input logic bad_q,
@@ -35,45 +29,36 @@ module tx_segmenter_inner_cover (
   input logic [1:0] look_left_q,
   input logic mpt_req_ready_i,
   input logic mpt_rsp_valid_i,
-  input rnic_pkg::mpt_t mpt_rsp_i
+  input logic recheck_i,
+  input logic cur_stale_q
 );
   logic checked, ends_turn;
-  assign checked = cur_valid_q && cur_payload_q && (rsp_next || (sends && !bad_q));  // a segment's verdict counts
+  assign checked = cur_valid_q && cur_check_q && (rsp_next || (sends && !bad_q));  // a segment's verdict counts
   assign ends_turn = sends && !failed && !cur_last_q && cur_done;
 
   // names(segment): first second third fourth
-  // names(reason): 0 1 2 3 4 key bounds pd
+  // names(reason): 0 1 2 3 4 key bounds pd rights
   logic [1:0] checked_q;               // segment that is checked
   always_ff @(posedge clk_i) if (rsp_first || rsp_next) checked_q <= chk_idx;
   for (genvar k = 0; k < 4; k++) begin : segment
-    for (genvar v = 5; v < 8; v++) begin : reason
+    for (genvar v = 5; v < 9; v++) begin : reason
       always_ff @(posedge clk_i) if (rst_ni && checked && !cur_job_q.st.in_msg) begin
         segment_refused : cover (checked_q == 2'(k) && chk_ven == 8'(v));
       end
     end
-    always_ff @(posedge clk_i) if (rst_ni && sends && !failed && cur_payload_q && cur_job_q.st.sge_idx == 2'(k)) begin
+    always_ff @(posedge clk_i) if (rst_ni && sends && !failed && cur_check_q && cur_job_q.st.sge_idx == 2'(k)) begin
       packet_ends_inside_segment : cover (fits && !seg_ends);
       packet_ends_with_segment : cover (fits && seg_ends);
     end
     if (k < 3) begin : other
-      always_ff @(posedge clk_i) if (rst_ni && sends && !failed && cur_payload_q && cur_job_q.st.sge_idx == 2'(k)) begin
+      always_ff @(posedge clk_i) if (rst_ni && sends && !failed && cur_check_q && cur_job_q.st.sge_idx == 2'(k)) begin
         packet_goes_on_behind_segment : cover (!fits);
       end
     end
   end
 
   always_ff @(posedge clk_i) if (rst_ni) begin
-    if (rsp_first || rsp_next) begin
-      region_not_valid : cover (!mpt_rsp_i.valid);
-      key_of_another_variant : cover (mpt_rsp_i.valid && mpt_rsp_i.variant != chk_sge.lkey[7:0]);
-      region_before_address : cover (chk_sge.addr < mpt_rsp_i.start);
-      region_shorter_than_segment : cover ({32'b0, chk_sge.len} > mpt_rsp_i.length);
-    end
     if (checked) begin
-      fits_exactly : cover (chk_ven == 8'd0 && chk_into_q == 64'd0 && chk_slack_q == 64'd0);
-      ends_with_the_region : cover (chk_ven == 8'd0 && chk_into_q == chk_slack_q && chk_into_q != 64'd0);
-      one_byte_too_far : cover (!chk_bad_key_q && !chk_bad_pd_q && !chk_outside_q && chk_into_q == chk_slack_q + 64'd1);
-      other_domain : cover (!chk_bad_key_q && chk_bad_pd_q);
       second_refusal_does_not_count : cover (rsp_next && bad_q && chk_ven != 8'd0);
     end
     if (look_left_q != 2'd0) begin
@@ -101,6 +86,12 @@ module tx_segmenter_inner_cover (
       waits_for_outputs : cover (!outs_free && !must_mark);
       waits_for_mark : cover (must_mark);
     end
+    if (recheck_i) begin
+      region_changes_with_jobs_queued : cover (queue_fill > 3'd1);
+      region_changes_as_a_job_is_taken_over : cover (queue_pop);
+    end
+    turn_ends_since_a_region_changed : cover (sends && !failed && !cur_last_q && cur_done && cur_stale_q && !other_waiting_i &&
+                                              !job_valid_i && !queue_valid);
     queue_full : cover (queue_fill == 3'd4);
     noop_passes_though_outputs_are_taken : cover (step && cur_job_q.noop && !outs_free);
   end

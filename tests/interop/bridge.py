@@ -41,7 +41,7 @@ class Models:
         lib = ctypes.CDLL(os.environ["RNIC_INTEROP_LIB"])
         for name, result, arguments in (
                 ("new", "p", "II"), ("config_read", "I", "pII"), ("config_write", None, "pIII"), ("set_bdf", None, "pI"),
-                ("bar", "Q", "pI"), ("bar_size", "Q", "I"), ("settings", "I", "pp"), ("take_flr", "i", "p"), ("msix", "I", "pQ"), ("request", "i", "psIQp"),
+                ("bar", "Q", "pI"), ("bar_size", "Q", "I"), ("settings", "I", "pp"), ("take_flr", "i", "p"), ("set_busy", None, "pi"), ("msix", "I", "pQ"), ("request", "i", "psIQp"),
                 ("next", "I", "pp"), ("dm_read", "i", "pQpI"), ("dm_write", "i", "pQsI"), ("count", None, "pp"),
                 ("log", None, "ppQ"), ("set_mac", None, "pQQ"), ("register", "q", "sII")):
             types = {"p": ctypes.c_void_p, "I": ctypes.c_uint32, "Q": ctypes.c_uint64, "i": ctypes.c_int32,
@@ -80,6 +80,9 @@ class Models:
         bits = self._msix(self._ep, pending)
         return bits & 1, bits >> 1
 
+    def set_busy(self, busy):
+        self._set_busy(self._ep, busy)
+
     def take_flr(self):
         return bool(self._take_flr(self._ep))
 
@@ -90,12 +93,15 @@ class Models:
         return bytes(self._bytes[:size])
 
     def next_item(self):
-        """("db" or "cmd", the port's number), ("msix", (vector, register, value)), or None."""
+        """("db" or "cmd", the port's number), ("msix", (vector, register, value)), ("win", (index, the port's number)), or
+        None."""
         kind = self._next(self._ep, self._words)
         if kind == 0:
             return None
         if kind == 3:
             return "msix", tuple(self._words[:3])
+        if kind == 4:
+            return "win", (self._words[0], self._number(32 + STRUCTS.window_t.width) >> 32)
         return ("db", self._number(STRUCTS.doorbell_t.width)) if kind == 1 else ("cmd", self._number(STRUCTS.cmd_t.width))
 
     def dm_read(self, addr, size):
@@ -204,7 +210,8 @@ class Nic:
         self.device.upstream_port.max_link_width = lanes
         for name in ("clk_i", "rst_ni", "flr_i", "cycle_i", "now_i", "pcie_cfg_i", "pcie_fc_i", "tlp_rx_valid_i", "tlp_rx_i",
                      "db_valid_i", "db_i", "cmd_valid_i", "cmd_i", "msix_we_i",
-                     "msix_idx_i", "msix_reg_i", "msix_wdata_i", "msix_en_i", "msix_mask_i", "dm_rsp_valid_i", "dm_rsp_i"):
+                     "msix_idx_i", "msix_reg_i", "msix_wdata_i", "msix_en_i", "msix_mask_i", "win_we_i", "win_idx_i", "win_i",
+                     "dm_rsp_valid_i", "dm_rsp_i"):
             self.drive(name, 0)
         self.drive("tlp_tx_ready_i", 1)
         self.drive("mac_tx_ready_i", 1)
@@ -312,14 +319,20 @@ class Nic:
         self.drive("db_valid_i", kind == "db")
         self.drive("cmd_valid_i", kind == "cmd")
         self.drive("msix_we_i", kind == "msix")
+        self.drive("win_we_i", kind == "win")
         if kind == "msix":
             for name, number in zip(("idx", "reg", "wdata"), value):
                 self.drive(f"msix_{name}_i", number)
+        elif kind == "win":
+            self.drive("win_idx_i", value[0])
+            self.drive("win_i", value[1])
         elif kind:
             self.drive(kind + "_i", value)
         enabled, masked = self.models.msix(self.level("msix_pending_o"))
         self.drive("msix_en_i", enabled)
         self.drive("msix_mask_i", masked)
+        busy = any(item[0] in ("win", "cmd") for item in self.mmio)
+        self.models.set_busy(busy or self.level("win_busy_o"))
         self.drive("tlp_rx_valid_i", running and bool(self.rx))
         if self.rx:
             self.drive("tlp_rx_i", self.rx[0])
@@ -336,7 +349,7 @@ class Nic:
         if not self.shown["rst_ni"]:
             return
         if self.shown["db_valid_i"] and self.level("db_ready_o") or self.shown["cmd_valid_i"] and self.level("cmd_ready_o") or \
-                self.shown["msix_we_i"]:
+                self.shown["msix_we_i"] or self.shown["win_we_i"]:
             self.mmio.popleft()
         if self.shown["tlp_rx_valid_i"] and self.level("tlp_rx_ready_o"):
             self.rx.popleft()

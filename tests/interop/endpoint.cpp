@@ -20,7 +20,7 @@ using namespace rnic;
 constexpr unsigned kLargestMps = 5;  // code of 4096 B
 
 struct Item {
-  unsigned kind;  ///< 1: doorbell_t, 2: cmd_t, 3: vector, register, value of the MSI-X table
+  unsigned kind;  ///< 1: doorbell_t, 2: cmd_t, 3: vector, register, value of the MSI-X table, 4: number and window_t
   std::vector<uint32_t> words;
 };
 
@@ -29,7 +29,8 @@ struct Endpoint : BarClient {
     bars.provide("tx_packets_phy", [this] { return packets; });
     bars.provide("tx_bytes_phy", [this] { return bytes; });
     config.on_flr = [this] {
-      bars.function_level_reset();
+      bars.function_level_reset(0);
+      bars.up(0);
       items.clear();
       flr = true;
     };
@@ -46,13 +47,20 @@ struct Endpoint : BarClient {
     items.push_back({3, {vector, reg, value}});
   }
   uint64_t msix_pending() const override { return pending; }
+  void window(unsigned index, const rtl::window_t& window) override {
+    put(4, window);
+    items.back().words.insert(items.back().words.begin(), index);
+  }
+  bool windows_busy() const override {
+    return busy || std::any_of(items.begin(), items.end(), [](const Item& i) { return i.kind == 4; });
+  }
 
   ConfigSpace config;
   Memory devmem{ConfigSpace::bar_size(1)};
   BarDecoder bars{config, devmem, *this};
   std::deque<Item> items;
   uint64_t packets = 0, bytes = 0, pending = 0;
-  bool flr = false;
+  bool flr = false, busy = false;
 };
 
 Endpoint& self(void* ep) { return *static_cast<Endpoint*>(ep); }
@@ -84,6 +92,9 @@ unsigned rnic_ep_msix(void* ep, uint64_t pending) {
   self(ep).pending = pending;
   return self(ep).config.msix_enabled() | self(ep).config.msix_masked() << 1;
 }
+
+/// Whether reads are under way that were let through before a window changed: what the RTL says, and the ports' queue.
+void rnic_ep_set_busy(void* ep, int busy) { self(ep).busy = busy != 0; }
 
 /// Whether software has asked for a function-level reset since the last call.
 int rnic_ep_take_flr(void* ep) { return std::exchange(self(ep).flr, false); }

@@ -35,6 +35,11 @@ module interop_top (
   input  logic msix_mask_i,
   output logic [63:0] msix_pending_o,
 
+  input  logic win_we_i,
+  input  logic [5:0] win_idx_i,
+  input  logic [$bits(rnic_pkg::window_t)-1:0] win_i,
+  output logic win_busy_o,
+
   output logic dm_req_valid_o,
   output logic [$bits(rnic_pkg::dm_req_t)-1:0] dm_req_o,
   input  logic dm_rsp_valid_i,
@@ -55,6 +60,7 @@ module interop_top (
     .tlp_tx_valid_o, .tlp_tx_ready_i, .tlp_tx_o, .tlp_rx_valid_i, .tlp_rx_ready_o, .tlp_rx_i,
     .db_valid_i, .db_ready_o, .db_i, .cmd_valid_i, .cmd_ready_o, .cmd_i,
     .msix_we_i, .msix_idx_i, .msix_reg_i, .msix_wdata_i, .msix_en_i, .msix_mask_i, .msix_pending_o,
+    .win_we_i, .win_idx_i, .win_i, .win_busy_o,
     .dm_req_valid_o, .dm_req_ready_i(1'b1), .dm_req_o, .dm_rsp_valid_i, .dm_rsp_i,
     .mac_tx_valid_o, .mac_tx_ready_i, .mac_tx_o,
     .mac_rx_valid_i(1'b0), .mac_rx_ready_o(), .mac_rx_i('0), .mac_pause_i(8'd0),

@@ -107,7 +107,7 @@ class Host:
                            sq_where=CONST.SqInHost, log_sq_size=log_size, cqn=qpn, pd=1, dest_qpn=0x10000 + qpn,
                            sq_psn=100, sq_base=sq, smac=0x010203040502, dmac=0x060504030202, udp_sport=0xc000,
                            pkey=0xffff, ttl=64, sgid=0x0100000affff << 80, dgid=0x0200000affff << 80)
-        await self.command(CONST.CmdQpModify, qpn)
+        await self.command(CONST.CmdQpCreate, qpn)
         return Queue(self, qpn, log_size, sq, sq_memory, cq_memory)
 
     async def counter(self, name):
@@ -164,14 +164,15 @@ class Queue:
         self.psn = 100
         host.allowed.update(range(base, base + len(sq)))
 
-    def post(self, lkey, pieces):
-        """RDMA WRITE of up to four (address, length) pieces of the root complex's memory."""
+    def post(self, lkey, pieces, reads=None):
+        """RDMA WRITE of up to four (address, length) pieces of the root complex's memory; `reads`: where they are on the bus."""
         assert len(pieces) <= 4 and pieces
         ds = 2 + len(pieces)
         wqe = struct.pack(">BHBIIIQII", 0, self.posted & 0xffff, 0x08, self.qpn << 8 | ds, 0x08, 0,
                           0x7000_0000_0000 + self.posted * 8192, 0x1234, 0)
         for address, length in pieces:
             wqe += struct.pack(">IIQ", length, lkey, address)
+        for address, length in pieces if reads is None else reads:
             self.host.allowed.update(range(address, address + length))
             self.host.expected.update(range(address, address + length))
         blocks = (len(wqe) + 63) // 64
@@ -376,6 +377,60 @@ async def interrupts_reach_their_vectors(dut):
                 pending = await host.bar[2].read_qword(host.at("msix_pba"))
             assert raised == {vector: 1} and pending == 0, f"vector {vector}: raised {dict(raised)}, pending {pending:#x}"
     assert await host.counter("irq_sent") == 6
+    await host.finish()
+
+
+@cocotb.test()
+async def windows_and_lists_lead_to_their_memory(dut):
+    """A region through a GPUDirect window, which is moved in the documented order, and one of scattered pages: the NIC reads
+    where they lead, and nothing where they do not."""
+    host = await Host().start(dut)
+    (a, first), (b, second) = host.alloc(8192), host.alloc(8192)
+    first[0:8192], second[0:8192] = host.random.randbytes(8192), host.random.randbytes(8192)
+    assert a % 4096 == 0 and b % 4096 == 0
+    window, base, va, pages = 5, 0x1000, 0x7700_0000_0000, 0x200_0000
+
+    async def set_window(to):
+        await host.bar[2].write_dword(host.at("window.ctrl", window), 0)
+        while await host.bar[2].read_dword(host.at("window_state")):
+            pass
+        if to is not None:
+            for name, value in (("base", base), ("size", 8192), ("gpu", to)):
+                await host.bar[2].write_qword(host.at("window." + name, window), value)
+            await host.bar[2].write_dword(host.at("window.ctrl", window), 0x101)
+
+    async def region(**fields):
+        host.keys += 1
+        await host.context("mpt", host.keys, valid=1, variant=0x5a, pd=1, start=va, length=8192, **fields)
+        await host.command(CONST.CmdMkeyModify, host.keys)
+        return host.keys << 8 | 0x5a
+
+    async def sends(queue, lkey, at, length, bus, memory, where):
+        queue.post(lkey, [(va + at, length)], [(bus + where, length)])
+        await queue.ring()
+        await queue.frame(bytes(memory[where:where + length]))
+        assert (await queue.cqe())[63] >> 4 == 0
+
+    async def refused(queue, lkey, at):
+        queue.post(lkey, [(va + at, 64)], [])
+        await queue.ring()
+        entry = await queue.cqe()
+        assert entry[63] >> 4 == 0xd and entry[54] == CONST.VenDma + CONST.DmaDenied, entry.hex()
+
+    lkey = await region(iova=base, window_en=1, window=window)
+    queue = await host.queues(30)
+    for to, memory in ((a, first), (b, second), (a, first)):
+        await set_window(to)
+        await sends(queue, lkey, 0, 64, to, memory, 0)
+        await sends(queue, lkey, 100, 3000, to, memory, 100)
+    await set_window(None)
+    await refused(queue, lkey, 0)
+    await host.bar[1].write(pages, struct.pack("<QQ", b + 4096 | 1, 0))
+    lkey = await region(iova=0, paged=1, log_page=12, mtt=pages >> 6, pages=2)
+    queue = await host.queues(31)
+    await sends(queue, lkey, 1000, 3096, b, second, 4096 + 1000)
+    await refused(queue, lkey, 4096)
+    assert await host.counter("gdr_window_denied") == 1 and await host.counter("mtt_absent") == 1
     await host.finish()
 
 

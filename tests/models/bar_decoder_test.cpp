@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "rnic/core/error.h"
@@ -19,14 +21,24 @@ using pcie::make_mem_read;
 using pcie::make_mem_write;
 using pcie::Tlp;
 
+namespace bar2 = regs::bar2;
+
 constexpr uint16_t kCpu = 0x0008, kNic = 0x0500;
 constexpr uint64_t kBar[3] = {0x38'0000'0000, 0x38'1000'0000, 0x38'0040'0000};
 
 struct Recorder : BarClient {
   void doorbell(const rtl::doorbell_t& db) override { doorbells.push_back(db); }
   void command(const rtl::cmd_t& cmd) override { commands.push_back(cmd); }
+  void window(unsigned index, const rtl::window_t& w) override { windows.emplace_back(index, w); }
+  bool windows_busy() const override { return busy; }
   std::vector<rtl::doorbell_t> doorbells;
+  void device_memory_access(uint64_t offset, unsigned bytes, bool write) override {
+    accesses.emplace_back(offset, bytes, write);
+  }
   std::vector<rtl::cmd_t> commands;
+  std::vector<std::tuple<uint64_t, unsigned, bool>> accesses;
+  std::vector<std::pair<unsigned, rtl::window_t>> windows;
+  bool busy = false;
 };
 
 struct Completion {
@@ -75,6 +87,11 @@ class BarDecoderTest : public testing::Test {
     uint64_t v = 0;
     if (c.data.size() == 8) std::memcpy(&v, c.data.data(), 8);
     return v;
+  }
+  static std::vector<uint8_t> bytes64(uint64_t v) {
+    std::vector<uint8_t> b(8);
+    std::memcpy(b.data(), &v, 8);
+    return b;
   }
   uint64_t unsupported() { return decoder.counter("mmio_unsupported"); }
 
@@ -257,13 +274,15 @@ TEST_F(BarDecoderTest, ContextsMatchTheRtlsStruct) {
   EXPECT_EQ(ctx.qkey, 0u);
 }
 
-// Commands reach the RTL in order and are counted; unknown ones and indices out of range are refused.
+// Commands reach the RTL in order and are counted; unknown ones and indices out of range are refused, and the result
+// says why.
 TEST_F(BarDecoderTest, CommandsAreCheckedAndCounted) {
-  const uint32_t limit[8] = {1024, 1024, 65536, 1024, 0, 0, 0, 0};
+  const uint32_t limit[8] = {1024, 1024, 65536, 1024, 1024, 1024, 1024, 0};
   uint32_t accepted = 0, refused = 0;
-  for (uint32_t op = 0; op < 8; ++op) {
+  for (const uint32_t op : {0u, 1u, 2u, 4u, 5u, 6u, 7u}) {
     for (uint32_t index : {0u, 1023u, 1024u, 65535u, 65536u, 0xffffffu}) {
       write32(1, 0xf00000, op | index << 8);
+      uint32_t result = 0;
       if (index < limit[op]) {
         ++accepted;
         ASSERT_EQ(client.commands.size(), accepted);
@@ -271,13 +290,88 @@ TEST_F(BarDecoderTest, CommandsAreCheckedAndCounted) {
         EXPECT_EQ(client.commands.back().index, index);
       } else {
         ++refused;
+        result = op == 7 ? 1 : 2;
       }
+      EXPECT_EQ(read32(1, 0xf00008), (accepted + refused) << 16 | op << 8 | result);
     }
   }
   EXPECT_EQ(client.commands.size(), accepted);
   EXPECT_EQ(read32(1, 0xf00004), accepted);
   EXPECT_EQ(unsupported(), refused);
+  EXPECT_EQ(decoder.counter("cmd_refused"), refused);
   EXPECT_EQ(read32(1, 0xf00000), 0u) << "the command itself reads as 0";
+}
+
+// From every state to every other: QpModify and Qp2Err take the steps of ibv_modify_qp and no others. A refused step
+// reaches nobody, and the context has its state back, the rest of it untouched; QpCreate leads everywhere.
+TEST_F(BarDecoderTest, StatesChangeAsIbvModifyQpHasThem) {
+  enum : uint32_t { kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kErr = 6 };
+  const std::set<std::pair<uint32_t, uint32_t>> legal{
+      {kReset, kReset}, {kReset, kInit}, {kInit, kReset}, {kInit, kInit}, {kInit, kRtr}, {kInit, kErr},  {kRtr, kReset},
+      {kRtr, kRts},     {kRtr, kErr},    {kRts, kReset},  {kRts, kRts},   {kRts, kErr},  {kErr, kReset}, {kErr, kErr}};
+  const auto issue = [&](uint32_t op, uint32_t qpn) {
+    write32(1, 0xf00000, op | qpn << 8);
+    return read32(1, 0xf00008) & 3;
+  };
+  uint32_t qpn = 0, refused = 0;
+  for (const uint32_t from : {kReset, kInit, kRtr, kRts, kErr}) {
+    for (uint32_t to = 0; to < 16; ++to, qpn += 3) {
+      write32(1, qpn * 0x80, 0xabcde0 | from);
+      ASSERT_EQ(issue(6, qpn), 0u);
+      write32(1, qpn * 0x80, 0x123450 | to);
+      const size_t before = client.commands.size();
+      const bool good = legal.count({from, to}) != 0;
+      EXPECT_EQ(issue(0, qpn), good ? 0u : 3u) << from << " to " << to;
+      EXPECT_EQ(client.commands.size(), before + good);
+      EXPECT_EQ(read32(1, qpn * 0x80), 0x123450 | (good ? to : from));
+      EXPECT_EQ(decoder.counter("cmd_refused"), refused += !good);
+    }
+    write32(1, qpn * 0x80, from);
+    issue(6, qpn);
+    EXPECT_EQ(issue(3, qpn), from == kReset ? 3u : 0u) << from << " to error";
+    refused += from == kReset;
+    write32(1, qpn * 0x80, kRts);
+    EXPECT_EQ(issue(0, qpn), 3u) << "in error, or reset";
+    ++refused;
+    ++qpn;
+  }
+  EXPECT_EQ(unsupported(), 0u) << "the request itself is a good one";
+}
+
+// A QP that the NIC has put into error itself is in error for the next step, too; after a reset all are in Reset.
+TEST_F(BarDecoderTest, ErrorsOfTheNicCountAsState) {
+  const auto modify = [&](uint32_t qpn, uint32_t state, uint32_t op = 0) {
+    write32(1, qpn * 0x80, state);
+    write32(1, 0xf00000, op | qpn << 8);
+    return read32(1, 0xf00008) & 3;
+  };
+  for (const uint32_t qpn : {5u, 6u, 7u}) ASSERT_EQ(modify(qpn, 3, 6), 0u);
+  rtl::event_t e;
+  e.kind = rtl::rnic_pkg::EvtWqeError;
+  e.index = 5;
+  decoder.log(e, 1);
+  e.kind = rtl::rnic_pkg::EvtDbInvalid;
+  e.index = 6;
+  decoder.log(e, 1);
+  EXPECT_EQ(modify(5, 3), 3u);
+  EXPECT_EQ(modify(5, 0), 0u);
+  EXPECT_EQ(modify(6, 3), 0u);
+  decoder.function_level_reset(2);
+  EXPECT_EQ(read32(1, 0xf00008), 0u);
+  EXPECT_EQ(read32(1, 7 * 0x80), 0u) << "the context says so, too";
+  EXPECT_EQ(modify(7, 3), 3u);
+  EXPECT_EQ(modify(7, 1), 0u);
+}
+
+// Accesses of device memory are told with the bytes that they touch, and none of registers or refused ones.
+TEST_F(BarDecoderTest, DeviceMemoryAccessesAreTold) {
+  using A = std::tuple<uint64_t, unsigned, bool>;
+  write32(1, 0x1000004, 1);
+  read32(1, 0x1000104);
+  write32(1, 0xf00000, 7);
+  read32(1, 0xf00004);
+  read32(2, 0);
+  EXPECT_EQ(client.accesses, (std::vector<A>{{0x1000004, 4, true}, {0x1000104, 4, false}}));
 }
 
 // The command page is registers: other writes there are refused, and no memory lies below.
@@ -357,10 +451,11 @@ TEST_F(BarDecoderTest, RegisterWritesHonourByteEnables) {
 
 // Each pulse of the RTL counts in the counter of its name, in no other, and is read at its offset.
 TEST_F(BarDecoderTest, PulsesCountUnderTheirNames) {
-  const char* names[] = {"db_rx",         "db_coalesced", "db_invalid",     "bf_hit",   "bf_fallback",
-                         "wqe_fetch",     "qpc_miss",     "cqc_miss",       "mpt_miss", "cqe_ok",
-                         "req_cqe_error", "cq_overrun",   "cpl_unexpected", "cpl_ur",   "cpl_ca",
-                         "cpl_poisoned",  "cpl_timeout",  "cpl_malformed",  "irq_sent"};
+  const char* names[] = {"db_rx",         "db_coalesced",     "db_invalid",     "bf_hit",   "bf_fallback",
+                         "wqe_fetch",     "qpc_miss",         "cqc_miss",       "mpt_miss", "cqe_ok",
+                         "req_cqe_error", "cq_overrun",       "cpl_unexpected", "cpl_ur",   "cpl_ca",
+                         "cpl_poisoned",  "cpl_timeout",      "cpl_malformed",  "irq_sent", "mtt_miss",
+                         "mtt_absent",    "gdr_window_denied"};
   constexpr unsigned kPulses = rtl::stat_t::kWidth;
   static_assert(sizeof names / sizeof *names == kPulses);
   for (unsigned i = 0; i < kPulses; ++i) {
@@ -477,6 +572,121 @@ TEST_F(BarDecoderTest, HealthFollowsTheWorstError) {
   EXPECT_EQ(read64(regs::bar2::kFatalTime), 0x2'0000'0001u);
 }
 
+// Each reason of an error CQE has a counter of its own, which the log's length does not bound.
+TEST_F(BarDecoderTest, ReasonsOfErrorsAreCounted) {
+  namespace pkg = rtl::rnic_pkg;
+  struct Case {
+    unsigned syndrome, vendor;
+    const char* counter;
+  };
+  const Case cases[] = {{pkg::SynLocalQpOp, pkg::VenOpcode, "wqe_opcode_error"},
+                        {pkg::SynLocalQpOp, pkg::VenWqeSize, "wqe_size_error"},
+                        {pkg::SynLocalQpOp, pkg::VenWqeQpn, "wqe_qpn_error"},
+                        {pkg::SynLocalQpOp, pkg::VenLength, "wqe_length_error"},
+                        {pkg::SynLocalQpOp, pkg::VenBounds, "sq_bounds_error"},
+                        {pkg::SynLocalProt, pkg::VenKey, "mr_key_error"},
+                        {pkg::SynLocalProt, pkg::VenBounds, "mr_bounds_error"},
+                        {pkg::SynLocalProt, pkg::VenPd, "mr_pd_error"},
+                        {pkg::SynLocalProt, pkg::VenRights, "mr_rights_error"},
+                        {pkg::SynLocalQpOp, pkg::VenDma + pkg::DmaNoMaster, "dma_no_master_error"},
+                        {pkg::SynLocalQpOp, pkg::VenDma + pkg::DmaMalformed, "dma_too_long_error"}};
+  uint64_t n = 20;
+  for (const Case& c : cases) {
+    rtl::event_t e;
+    e.kind = pkg::EvtWqeError;
+    e.syndrome = static_cast<uint8_t>(c.syndrome);
+    e.vendor = static_cast<uint8_t>(c.vendor);
+    for (uint64_t i = 0; i < n; ++i) decoder.log(e, i);
+    EXPECT_EQ(decoder.counter(c.counter), n) << c.counter;
+    e.syndrome = pkg::SynFlushed;  // a flushed one has no reason of its own
+    decoder.log(e, n++);
+  }
+  rtl::event_t e;
+  e.kind = pkg::EvtCqInvalid;
+  decoder.log(e, 1);
+  EXPECT_EQ(decoder.counter("cq_invalid"), 1u);
+  uint64_t sum = 0;
+  for (const auto& [name, value] : decoder.counters()) sum += value;
+  EXPECT_EQ(sum, 11u * 25 + 11 + 1);  // 20..30 of each, one flushed of each
+}
+
+// The log reads back as it was written, oldest first, and no more than it holds.
+TEST_F(BarDecoderTest, LogIsGivenOldestFirst) {
+  EXPECT_TRUE(decoder.error_log().empty());
+  for (unsigned n = 0; n < 21; ++n) {
+    rtl::event_t e;
+    e.kind = rtl::rnic_pkg::EvtWqeError;
+    e.index = n;
+    e.wqe = static_cast<uint16_t>(3 * n);
+    e.syndrome = 4;
+    e.vendor = 7;
+    decoder.log(e, 0x5'0000'0000 + n);
+    const auto log = decoder.error_log();
+    ASSERT_EQ(log.size(), std::min(n + 1, 16u));
+    EXPECT_EQ(log.front().index, n < 16 ? 0 : n - 15);
+    EXPECT_EQ(log.back().index, n);
+    EXPECT_EQ(log.back().wqe, 3 * n);
+    EXPECT_EQ(log.back().ns, 0x5'0000'0000 + n);
+    EXPECT_EQ(log.back().kind, regs::EventKind::kWqeError);
+    EXPECT_EQ(unsigned{log.back().syndrome}, 4u);
+    EXPECT_EQ(unsigned{log.back().vendor}, 7u);
+  }
+}
+
+// The registers show state, causes and changes; a reset takes errors back, and the record of the fatal one stays.
+TEST_F(BarDecoderTest, ResetLeadsBackToHealthy) {
+  rtl::event_t e;
+  e.kind = rtl::rnic_pkg::EvtCqOverrun;
+  e.index = 9;
+  decoder.log(e, 100);
+  EXPECT_EQ(read32(2, bar2::kHealthCause), unsigned{Health::kLost});
+  EXPECT_EQ(read32(2, bar2::kHealthChanges), 1u);
+  decoder.function_level_reset(200);
+  EXPECT_EQ(read32(2, bar2::kHealth), 3u);
+  decoder.up(300);
+  EXPECT_EQ(read32(2, bar2::kHealth), 0u);
+  EXPECT_EQ(read32(2, bar2::kHealthCause), 0u);
+  EXPECT_EQ(read32(2, bar2::kHealthChanges), 3u);
+  EXPECT_EQ(read32(2, bar2::kFatalIndex), 9u);
+  EXPECT_EQ(decoder.counter("flr"), 1u);
+  decoder.power_off(400);
+  decoder.up(500);
+  EXPECT_EQ(decoder.counter("surprise_down"), 1u);
+  EXPECT_EQ(decoder.counter("flr"), 1u);
+  EXPECT_EQ(decoder.health().history().back().ns, 500u);
+}
+
+// A threshold that is crossed is counted, logged with the temperature, and makes the state.
+TEST_F(BarDecoderTest, ThresholdsAreCountedAndLogged) {
+  decoder.set_thermal_limits({-10, 90, 5});
+  EXPECT_EQ(read32(2, bar2::kTemperatureLimits), (900u << 16 | 0xff9c));
+  decoder.set_temperature(-20, 10);
+  EXPECT_EQ(decoder.errors_logged(), 0u);
+  decoder.set_temperature(95.5, 20);
+  decoder.set_temperature(-15.25, 30);
+  const auto log = decoder.error_log();
+  ASSERT_EQ(log.size(), 3u);
+  for (const auto& entry : log) EXPECT_EQ(entry.kind, regs::EventKind::kThermal);
+  EXPECT_EQ(log[0].vendor, 1);
+  EXPECT_EQ(log[1].vendor, 2);
+  EXPECT_EQ(log[1].index, 955u);
+  EXPECT_EQ(log[2].vendor, 0);
+  EXPECT_EQ(static_cast<int16_t>(log[2].index), -153);
+  EXPECT_EQ(log[2].ns, 30u);
+  EXPECT_EQ(decoder.counter("temp_warning_events"), 1u);
+  EXPECT_EQ(decoder.counter("temp_critical_events"), 1u);
+  EXPECT_EQ(read32(2, bar2::kHealth), 2u) << "overheated until a reset";
+}
+
+// What is refused because memory space is off is told apart.
+TEST_F(BarDecoderTest, DisabledMemorySpaceIsCountedApart) {
+  write32(2, 1, 0);  // not aligned: malformed for other reasons
+  config.write(0x04, 2, 0x4);
+  write32(2, 0, 0);
+  EXPECT_EQ(decoder.counter("mmio_disabled"), 1u);
+  EXPECT_GE(unsupported(), 1u);
+}
+
 // Flushed CQEs are told apart from other error CQEs.
 TEST_F(BarDecoderTest, FlushedCqesHaveTheirCounter) {
   rtl::event_t e;
@@ -494,6 +704,120 @@ TEST_F(BarDecoderTest, TemperatureInTenthsOfADegree) {
   for (const auto& [celsius, tenths] : cases) {
     decoder.set_temperature(celsius);
     EXPECT_EQ(static_cast<int16_t>(read32(2, regs::bar2::kTemperature)), tenths);
+  }
+}
+
+// ---- GPUDirect windows ----
+
+// Nothing of a window takes effect before its ctrl is written, and then all of it at once.
+TEST_F(BarDecoderTest, WindowsTakeEffectWithTheirCtrl) {
+  for (unsigned i = 0; i < bar2::kWindowCount; ++i) {
+    const uint64_t at = i * bar2::kWindowStride;
+    const uint64_t base = 0x0123'4567'89ab'0000 + i, size = 0xfedc'0000'0000'0001 + i, gpu = ~uint64_t{i};
+    write(2, bar2::kWindowGpu + at, bytes64(gpu));
+    for (unsigned half : {1u, 0u})
+      write32(2, bar2::kWindowBase + at + 4 * half, static_cast<uint32_t>(base >> 32 * half));
+    write(2, bar2::kWindowSize + at, bytes64(size));
+    EXPECT_TRUE(client.windows.empty()) << i;
+    for (unsigned rights = 0; rights < 8; ++rights) {
+      write32(2, bar2::kWindowCtrl + at, (rights & 3) | (rights & 4) << 6 | 0xfffffe00);
+      ASSERT_EQ(client.windows.size(), 1u) << i;
+      const auto& [index, w] = client.windows[0];
+      EXPECT_EQ(index, i);
+      EXPECT_EQ(w.base, base);
+      EXPECT_EQ(w.size, size);
+      EXPECT_EQ(w.gpu, gpu);
+      EXPECT_EQ(w.read, (rights & 1) != 0);
+      EXPECT_EQ(w.write, (rights & 2) != 0);
+      EXPECT_EQ(w.valid, (rights & 4) != 0);
+      EXPECT_EQ(read32(2, bar2::kWindowCtrl + at), (rights & 3) | (rights & 4) << 6);
+      client.windows.clear();
+    }
+    EXPECT_EQ(read64(bar2::kWindowBase + at), base);
+    EXPECT_EQ(read64(bar2::kWindowSize + at), size);
+    EXPECT_EQ(read64(bar2::kWindowGpu + at), gpu);
+  }
+  EXPECT_EQ(unsupported(), 0u);
+}
+
+// 50,000 random writes in and around the windows' registers, of any byte enables, against a mirror of their bytes: each
+// enabled write of a ctrl commits its window as the mirror has it, and nothing else commits anything.
+TEST_F(BarDecoderTest, RandomWindowWritesCommitWhatTheMirrorHas) {
+  const char* text = std::getenv("RNIC_TEST_SEED");
+  const uint64_t seed = text ? std::strtoull(text, nullptr, 0) : 1;
+  SCOPED_TRACE("RNIC_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 rng(seed);
+  constexpr uint32_t kEnd = bar2::kWindowCount * bar2::kWindowStride, kCtrlMask = 0x103;
+  std::vector<uint8_t> mirror(kEnd);
+  const auto dword = [&](uint32_t at) {
+    return mirror[at] | mirror[at + 1] << 8 | mirror[at + 2] << 16 | uint32_t{mirror[at + 3]} << 24;
+  };
+  const auto qword = [&](uint32_t at) { return dword(at) | uint64_t{dword(at + 4)} << 32; };
+  unsigned commits = 0;
+  for (unsigned n = 0; n < 50'000; ++n) {
+    // One in eight writes of 4 or 8 B lies behind the windows.
+    const auto at = static_cast<uint32_t>(n % 8 == 0 ? kEnd + 4 * (rng() % 4) : 4 * (rng() % (kEnd / 4)));
+    const unsigned dws = 1 + rng() % 2;
+    Tlp tlp = make_mem_write(kBar[2] + bar2::kWindowBase + at, bytes64(rng()).data(), 4 * dws, kCpu);
+    const unsigned first = dws == 1 ? rng() % 16 : 1 + rng() % 15, last = dws == 1 ? 0 : 1 + rng() % 15;
+    tlp.hdr[1] = (tlp.hdr[1] & ~0xffu) | last << 4 | first;
+    for (unsigned dw = 0; dw < dws; ++dw) {
+      for (unsigned b = 0; b < 4; ++b) {
+        const uint32_t byte = at + 4 * dw + b;
+        if (byte >= kEnd || !((dw == 0 ? first : last) >> b & 1)) continue;
+        const uint32_t in = byte % bar2::kWindowStride, ctrl = bar2::kWindowCtrl - bar2::kWindowBase;
+        const uint32_t mask = in < ctrl ? 0xff : in < ctrl + 4 ? kCtrlMask >> 8 * (in - ctrl) & 0xff : 0;
+        mirror[byte] = static_cast<uint8_t>((mirror[byte] & ~mask) | (tlp.data[4 * dw + b] & mask));
+      }
+    }
+    EXPECT_FALSE(decoder.request(tlp, 0));
+    std::vector<unsigned> want;
+    for (unsigned dw = 0; dw < dws; ++dw) {
+      const uint32_t it = at + 4 * dw;
+      if (it < kEnd && it % bar2::kWindowStride == 0x18 && (dw == 0 ? first : last) != 0)
+        want.push_back(it / bar2::kWindowStride);
+    }
+    ASSERT_EQ(client.windows.size(), want.size()) << n;
+    for (size_t i = 0; i < want.size(); ++i) {
+      const auto& [index, w] = client.windows[i];
+      const uint32_t window = want[i] * bar2::kWindowStride, ctrl = dword(window + 0x18);
+      ASSERT_EQ(index, want[i]) << n;
+      ASSERT_EQ(w.base, qword(window)) << n;
+      ASSERT_EQ(w.size, qword(window + 0x8)) << n;
+      ASSERT_EQ(w.gpu, qword(window + 0x10)) << n;
+      ASSERT_EQ(w.read | w.write << 1 | w.valid << 8, ctrl) << n;
+      ++commits;
+    }
+    client.windows.clear();
+  }
+  EXPECT_GT(commits, 5000u);
+  for (uint32_t at = 0; at < kEnd; at += 4) ASSERT_EQ(read32(2, bar2::kWindowBase + at), dword(at)) << at;
+}
+
+// Whether old reads are under way is asked for at each read of the state, which nothing can be written to.
+TEST_F(BarDecoderTest, WindowStateIsReadLive) {
+  for (bool busy : {false, true, false}) {
+    client.busy = busy;
+    write32(2, bar2::kWindowState, ~0u);
+    EXPECT_EQ(read32(2, bar2::kWindowState), busy ? 1u : 0u);
+    EXPECT_EQ(read64(bar2::kWindowState), busy ? 1u : 0u);
+  }
+  EXPECT_TRUE(client.windows.empty());
+}
+
+// After a reset the windows read 0, and what is committed next has nothing of their old life.
+TEST_F(BarDecoderTest, ResetForgetsWindows) {
+  for (uint32_t at = 0; at < bar2::kWindowCount * bar2::kWindowStride; at += 8)
+    write(2, bar2::kWindowBase + at, bytes64(~0ull));
+  client.windows.clear();
+  decoder.function_level_reset(0);
+  for (unsigned i = 0; i < bar2::kWindowCount; ++i) {
+    for (unsigned at = 0; at < bar2::kWindowStride; at += 8)
+      EXPECT_EQ(read64(bar2::kWindowBase + i * bar2::kWindowStride + at), 0u);
+    write32(2, bar2::kWindowCtrl + i * bar2::kWindowStride, 0x101);
+    ASSERT_EQ(client.windows.size(), i + 1);
+    const rtl::window_t& w = client.windows[i].second;
+    EXPECT_TRUE(w.base == 0 && w.size == 0 && w.gpu == 0 && w.valid && w.read && !w.write) << i;
   }
 }
 

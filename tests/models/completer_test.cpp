@@ -28,6 +28,7 @@ struct Box {
     Tlp tlp;
   };
   Memory memory{kSize};
+  FlatTiming timing;
   DelayQueue queue;
   Completer completer;
   std::vector<Got> got;
@@ -36,12 +37,12 @@ struct Box {
     CompleterConfig c;
     c.id = kGpuId;
     c.base = kGpuBase;
-    c.read_latency = from_ps(kLatency);
     c.line = link_serializer(5, 16);
     return c;
   }
-  explicit Box(const CompleterConfig& c = config(), const char* name = "box")
-      : queue(name), completer("memory", c, memory, queue) {
+  explicit Box(const CompleterConfig& c = config(), const char* name = "box",
+               const PortConfig& port = {kLatency, 0, 0, 0})
+      : timing(port), queue(name), completer("memory", c, memory, timing, queue) {
     memory.set_background(3);
     completer.on_completion([this](Tlp t) { got.push_back({DelayQueue::now_ps(), std::move(t)}); });
   }
@@ -238,9 +239,7 @@ TEST(CompleterTest, LatencySpread) {
 
 // A memory's bandwidth holds back what comes too fast, tells when it takes a request, and costs a lone one nothing.
 TEST(CompleterTest, Bandwidth) {
-  CompleterConfig c = Box::config();
-  c.read_gbps = 100, c.write_gbps = 200, c.write_latency = from_ps(10'000);
-  Box b(c);
+  Box b(Box::config(), "box", {kLatency, 10'000, 100, 200});
   const std::vector<uint8_t> data(256, 1);
   for (unsigned i = 0; i < 10; ++i) {
     const auto r = b.read(i * 1024, 1024, i);
@@ -278,9 +277,7 @@ TEST(CompleterTest, BarRefusesReads) {
 
 // A zero-length read brings one DW of byte count 1, after the writes before it.
 TEST(CompleterTest, FlushReadWaitsForWrites) {
-  CompleterConfig c = Box::config();
-  c.write_latency = from_ps(700'000);
-  Box b(c);
+  Box b(Box::config(), "box", {kLatency, 700'000, 0, 0});
   b.write(0x100, std::vector<uint8_t>(64, 9));
   const auto a = b.read(0x100, 0, 3);
   EXPECT_EQ(to_ps(a.done), 700'000u);
@@ -291,9 +288,7 @@ TEST(CompleterTest, FlushReadWaitsForWrites) {
 
 // ID-based ordering pushes the writes of one's own only; a completion with relaxed ordering pushes none.
 TEST(CompleterTest, RelaxedAndIdBasedOrdering) {
-  CompleterConfig c = Box::config();
-  c.write_latency = from_ps(500'000);
-  Box b(c);
+  Box b(Box::config(), "box", {kLatency, 500'000, 0, 0});
   b.write(0, std::vector<uint8_t>(4, 1), kOtherId);
   EXPECT_EQ(to_ps(b.read(0, 4, 0, 1u << 18).done), kLatency);
   b.write(64, std::vector<uint8_t>(4, 1), kNicId);
@@ -393,9 +388,7 @@ INSTANTIATE_TEST_SUITE_P(Turns, CompleterFaultTest, testing::Values(1u, 2u));
 
 // What is not answered yet is told.
 TEST(CompleterTest, PendingNamesWhatIsLeft) {
-  CompleterConfig c = Box::config();
-  c.write_latency = from_ps(1000);
-  Box b(c);
+  Box b(Box::config(), "box", {kLatency, 1000, 0, 0});
   EXPECT_EQ(b.completer.pending(), "");
   b.read(0, 64, 0);
   b.write(0, {1});

@@ -24,7 +24,7 @@ struct Node {
   std::unique_ptr<Hub> hub;
   std::unique_ptr<host::GpuAgent> gpu;
 
-  explicit Node(const std::vector<std::string>& sets = {}) {
+  explicit Node(const std::vector<std::string>& sets = {}, const char* name = "hub") {
     for (const char* s :
          {"pcie.gpu_link_latency=20", "pcie.hub_host_latency=60", "host.write_latency=60", "host.mmio_latency=90",
           "gpu.mmio_latency=300", "gpu.signal_latency=250", "gpu.copy_start_latency=1000", "gpu.copy_bandwidth=400",
@@ -32,7 +32,7 @@ struct Node {
       profile.set(s);
     }
     for (const auto& s : sets) profile.set(s);
-    hub = std::make_unique<Hub>("hub", profile, observers, 0);
+    hub = std::make_unique<Hub>(name, profile, observers, 0);
     hub->gpu_memory().set_background(5);
     gpu = std::make_unique<host::GpuAgent>(*hub, profile, kDoorbell);
   }
@@ -122,6 +122,135 @@ TEST(GpuAgentTest, BytesAreThoseOfTheReadsInstant) {
   EXPECT_EQ(got[0], early);
   EXPECT_EQ(got[1], before[1]);
   EXPECT_NE(late, before[1]);
+}
+
+/// What a kernel has stored, to tell what GPU memory held at any time.
+struct Stores {
+  struct One {
+    uint64_t ps, at;
+    std::vector<uint8_t> data;
+  };
+  std::vector<One> all;
+
+  explicit Stores(host::GpuAgent& gpu) {
+    gpu.on_store([this](uint64_t, uint64_t at, const std::vector<uint8_t>& data) {
+      all.push_back({DelayQueue::now_ps(), at, data});
+    });
+  }
+  /// With `at_once`, those of that very instant included.
+  std::vector<uint8_t> held(uint64_t at, uint64_t bytes, uint64_t ps, bool at_once = false) const {
+    std::vector<uint8_t> v(bytes);
+    std::vector<bool> known(bytes);
+    uint64_t left = bytes;
+    for (auto s = all.rbegin(); s != all.rend() && left != 0; ++s) {
+      if (s->ps > ps || (s->ps == ps && !at_once)) continue;
+      for (uint64_t i = 0; i < s->data.size(); ++i) {
+        const uint64_t k = s->at + i - at;
+        if (s->at + i < at || k >= bytes || known[k]) continue;
+        v[k] = s->data[i], known[k] = true, --left;
+      }
+    }
+    for (uint64_t k = 0; k < bytes; ++k) {
+      if (!known[k]) v[k] = pattern_byte(at + k, 5);
+    }
+    return v;
+  }
+  /// A store at the instant of the read comes before it or behind it.
+  bool could_be(const std::vector<uint8_t>& got, uint64_t at, uint64_t ps) const {
+    return got == held(at, got.size(), ps) || got == held(at, got.size(), ps, true);
+  }
+};
+
+/// Records the data of the NIC's reads, and when memory was read for each.
+struct Reader : TlpTarget, Observer {
+  std::vector<uint8_t> data;
+  std::vector<uint64_t> sampled;
+  void deliver(Tlp t) override { data.insert(data.end(), t.data.begin(), t.data.end()); }
+  void on_event(const Event& e) override {
+    if (e.kind == EventKind::kMemRdEnd) sampled.push_back(e.ps);
+  }
+};
+
+// While a kernel goes over a buffer, the NIC reads it (GPUDirect) and the copy engine copies it (staged). Each read of
+// the NIC, and each write TLP of the copy engine, holds the bytes of one instant, none torn; one behind the other hold
+// those of their own instants, so that a message of several may be of no single one. What was stored before the first
+// read is in all of them.
+class GpuKernelTest : public testing::TestWithParam<bool> {};
+TEST_P(GpuKernelTest, StoresAreSeenByTheirInstants) {
+  constexpr uint64_t kBytes = 4096;
+  const bool hbm = GetParam();
+  Node n(hbm ? std::vector<std::string>{"gpu.memory=hbm", "gpu.hbm_channels=4", "gpu.hbm_bandwidth=900"}
+             : std::vector<std::string>{},
+         hbm ? "hbm" : "flat");
+  Reader nic;
+  n.observers.add(&nic);
+  n.hub->attach_nic(&nic);
+  n.hub->gpu_pages().pin(kFrom, kBytes, {});
+  Stores stores(*n.gpu);
+  host::Kernel k;
+  k.at = kFrom, k.bytes = kBytes, k.store = 256, k.stores = 40'000, k.gap = from_ps(97), k.seed = 77;
+  if (hbm) k.gbps = 500;
+  n.gpu->run(k);
+  run(500);
+  const uint32_t job = n.gpu->copy({kFrom, kTo, kBytes, kFlag, 1});
+  for (unsigned i = 0; i < 8; ++i) n.hub->from_nic(make_mem_read(kGpuBase + kFrom + 512 * i, 512, 0x0100, i));
+  run(20'000);
+  EXPECT_FALSE(n.gpu->kernel_runs());
+  ASSERT_EQ(stores.all.size(), 40'000u);
+  ASSERT_EQ(nic.sampled.size(), 8u);
+  ASSERT_EQ(nic.data.size(), kBytes);
+  for (unsigned i = 0; i < 8; ++i) {
+    const std::vector<uint8_t> got(nic.data.begin() + 512 * i, nic.data.begin() + 512 * (i + 1));
+    EXPECT_TRUE(stores.could_be(got, kFrom + 512 * i, nic.sampled[i])) << "read " << i;
+  }
+  EXPECT_NE(nic.data, stores.held(kFrom, kBytes, nic.sampled.front()));
+  EXPECT_NE(nic.data, stores.held(kFrom, kBytes, nic.sampled.back()));
+  const CopyTimes& t = n.gpu->times(job);
+  const auto copied = n.host(kTo, kBytes);
+  if (!hbm) {  // 400 Gb/s: 256 B take 5.12 ns
+    for (unsigned i = 0; i < kBytes / 256; ++i) {
+      const std::vector<uint8_t> got(copied.begin() + 256 * i, copied.begin() + 256 * (i + 1));
+      EXPECT_TRUE(stores.could_be(got, kFrom + 256 * i, t.first_read_ps + 5120 * uint64_t{i})) << "write " << i;
+    }
+  }
+  EXPECT_NE(copied, stores.held(kFrom, kBytes, t.first_read_ps));
+  EXPECT_NE(copied, nic.data);
+  // When the kernel's flag is visible all of it is.
+  k.stores = 128, k.flag = kFlag, k.value = 9, k.gbps = 0;
+  n.gpu->run(k);
+  while (n.host(kFlag, 1)[0] != 9) run(1);
+  nic.data.clear();
+  n.hub->from_nic(make_mem_read(kGpuBase + kFrom, 4096, 0x0100, 9));
+  run(5'000);
+  EXPECT_EQ(nic.data, stores.held(kFrom, kBytes, ~uint64_t{0}));
+}
+INSTANTIATE_TEST_SUITE_P(Memories, GpuKernelTest, testing::Values(false, true),
+                         [](const auto& p) { return p.param ? "hbm" : "flat"; });
+
+// A kernel that can't be is refused, and so is a second one beside the first.
+TEST(GpuAgentTest, RefusesKernelsThatCannotBe) {
+  Node n;
+  host::Kernel good;
+  good.at = kFrom, good.bytes = 64, good.stores = 3, good.gap = from_ps(1000);
+  const auto with = [&](auto change) {
+    host::Kernel k = good;
+    change(k);
+    EXPECT_THROW(n.gpu->run(k), InputError);
+  };
+  with([](auto& k) { k.store = 0; });
+  with([](auto& k) { k.store = 24; });
+  with([](auto& k) { k.bytes = 0; });
+  with([](auto& k) { k.stores = 0; });
+  with([](auto& k) { k.gap = {}; });
+  with([](auto& k) { k.at = kGpuSize - 32; });
+  with([](auto& k) { k.at = ~uint64_t{0} - 31; });
+  with([](auto& k) { k.flag = kGpuBase; });
+  with([](auto& k) { k.gbps = 1; });  // flat memory knows no contention
+  n.gpu->run(good);
+  EXPECT_THROW(n.gpu->run(good), InputError);
+  run(10);
+  EXPECT_FALSE(n.gpu->kernel_runs());
+  EXPECT_NO_THROW(n.gpu->run(good));
 }
 
 // Jobs run one after the other, in order.

@@ -221,6 +221,45 @@ TEST(MacTest, PauseStopsItsPriorityAlone) {
   EXPECT_EQ(b.mac->rx_pause(4), 0u);
 }
 
+// The time in which a priority was paused: up to now while it lasts, whole pauses once each, until power is gone.
+TEST(MacTest, PauseDurationIsCounted) {
+  Bench b(100);
+  const auto run = [](uint64_t ps) { sc_core::sc_start(from_ps(ps)); };
+  run(1'000'000);
+  b.mac->pause(3, from_ps(5'000'000));
+  run(2'000'000);
+  EXPECT_EQ(b.mac->rx_pause_ps(3), 2'000'000u);
+  b.mac->pause(3, from_ps(5'000'000));  // prolonged by 2 us
+  run(8'000'000);
+  EXPECT_EQ(b.mac->rx_pause_ps(3), 7'000'000u);
+  b.mac->pause(3, from_ps(4'000'000));
+  run(1'000'000);
+  b.mac->pause(3, sc_core::SC_ZERO_TIME);
+  run(4'000'000);
+  EXPECT_EQ(b.mac->rx_pause_ps(3), 8'000'000u);
+  b.mac->pause(3, from_ps(4'000'000));
+  run(500'000);
+  b.mac->power_off();
+  run(4'000'000);
+  EXPECT_EQ(b.mac->rx_pause_ps(3), 8'500'000u);
+  EXPECT_EQ(b.mac->rx_pause_ps(0), 0u);
+  EXPECT_EQ(b.mac->rx_pause(3), 4u);
+}
+
+// Frames to one receiver are counted apart from those to a group.
+TEST(MacTest, UnicastFramesAreCounted) {
+  Bench b(100);
+  for (unsigned i = 0; i < 6; ++i) {
+    auto frame = b.frame(100 + i, i);
+    frame[0] = i % 3 == 0 ? 0x01 : 0x02;
+    b.send(frame, i);
+  }
+  sc_core::sc_start(from_ps(10'000'000));
+  EXPECT_EQ(b.mac->tx_packets(), 6u);
+  EXPECT_EQ(b.mac->tx_unicast_packets(), 4u);
+  EXPECT_EQ(b.mac->tx_unicast_bytes(), 101u + 102 + 104 + 105);
+}
+
 // A pause of 0 lets it go on at once; a further one while paused counts from its own arrival.
 TEST(MacTest, PauseEndsEarlyOrIsProlonged) {
   Bench b(100);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "rnic/pcie/hub.h"
@@ -49,6 +50,7 @@ struct Node : TlpTarget {
     observers.add(&recorder);
     hub = std::make_unique<Hub>(name, profile, observers, nic_id);
     hub->attach_nic(this);
+    hub->gpu_pages().pin(0, kGpuSize, {});
   }
 
   void deliver(Tlp t) override {
@@ -158,7 +160,9 @@ TEST(PcieHubTest, EveryReadComesBackWhole) {
     unsigned mps, rcb;
     Node node;
     Setting(unsigned m, unsigned r, const char* name)
-        : mps(m), rcb(r), node({fmt::format("pcie.mps={}", m), fmt::format("pcie.rcb={}", r)}, name) {}
+        : mps(m),
+          rcb(r),
+          node({fmt::format("pcie.mps={}", m), fmt::format("pcie.rcb={}", r), "pcie.nph_credits=0"}, name) {}
   };
   Setting settings[] = {{128, 64, "a"}, {128, 128, "b"}, {512, 64, "c"}, {512, 128, "d"}};
   for (Setting& s : settings) {
@@ -283,6 +287,86 @@ TEST(PcieHubTest, ReadSamplesAtTheEndOfTheAccess) {
   run(1'000'000);
   ASSERT_EQ(n.got.size(), 1u);
   EXPECT_EQ(n.got[0].tlp.data, std::vector<uint8_t>(4, 9));
+}
+
+// GPU memory is there for others only where it is pinned: the NIC and the CPU, first and last byte, requests across
+// the edge of a page. The GPU itself and the back door always get through.
+TEST(PcieHubTest, GpuBarServesPinnedPages) {
+  Node n;
+  PinnedPages& pages = n.hub->gpu_pages();
+  pages.revoke(0, kGpuSize);
+  constexpr uint64_t kPage = PinnedPages::kPage, kAt = 7 * kPage;
+  const uint64_t pin = pages.pin(kAt + 100, kPage, {});  // two pages
+  const auto before = count_up(4 * kPage);
+  n.hub->gpu_memory().write(kAt - kPage, before.data(), before.size());
+  const std::array<uint64_t, 6> served{kAt,         kAt + 4092,          kAt + kPage - 64,
+                                       kAt + kPage, kAt + 2 * kPage - 4, kAt + 0x8000};
+  const std::array<uint64_t, 4> refused{kAt - 4, kAt - kPage, kAt + 2 * kPage, 0};
+  const auto all = [&](unsigned unpinned) {
+    const auto c = n.hub->counters();
+    n.got.clear();
+    unsigned tag = 0;
+    for (const uint64_t at : served) n.hub->from_nic(make_mem_read(kGpuBase + at, 4, kNicId, tag++));
+    for (const uint64_t at : refused) n.hub->from_nic(make_mem_read(kGpuBase + at, 4, kNicId, tag++));
+    run(2'000'000);
+    ASSERT_EQ(n.got.size(), served.size() + refused.size());
+    for (const auto& g : n.got) {
+      const bool good = unpinned == refused.size() && g.tlp.tag() < served.size();
+      EXPECT_EQ((g.tlp.hdr[1] >> 13) & 7, good ? rtl::pcie_pkg::StatusSc : rtl::pcie_pkg::StatusUr) << g.tlp.tag();
+      EXPECT_EQ(g.tlp.data.size(), good ? 4u : 0u);
+      if (!good) continue;
+      EXPECT_EQ(g.tlp.data, peek(n.hub->gpu_memory(), served[g.tlp.tag()], 4));
+    }
+    EXPECT_EQ(n.hub->counters().unpinned_read - c.unpinned_read, unpinned);
+    EXPECT_EQ(n.hub->counters().unsupported_read, 0u);
+  };
+  all(refused.size());
+  const std::array<uint8_t, 4> mark{0xaa, 0xbb, 0xcc, 0xdd};
+  for (const uint64_t at : refused) {
+    n.hub->from_nic(make_mem_write(kGpuBase + at, mark.data(), 4, kNicId));
+    n.hub->mmio_write(Initiator::kCpu, kGpuBase + at, mark.data(), 4);
+  }
+  unsigned loads = 0;
+  n.hub->mmio_read(Initiator::kCpu, kGpuBase + refused[0], 4, [&](const std::vector<uint8_t>& d) {
+    ++loads;
+    EXPECT_TRUE(d.empty());
+  });
+  run(2'000'000);
+  EXPECT_EQ(loads, 1u);
+  EXPECT_EQ(n.hub->counters().unpinned_write, 2 * refused.size());
+  EXPECT_EQ(peek(n.hub->gpu_memory(), kAt - kPage, before.size()), before);
+  n.hub->mmio_write(Initiator::kGpu, kGpuBase + refused[0], mark.data(), 4);
+  n.hub->from_nic(make_mem_write(kGpuBase + kAt, mark.data(), 4, kNicId));
+  run(2'000'000);
+  EXPECT_EQ(n.hub->counters().unpinned_write, 2 * refused.size());
+  EXPECT_EQ(peek(n.hub->gpu_memory(), refused[0], 8),
+            (std::vector<uint8_t>{0xaa, 0xbb, 0xcc, 0xdd, 0xaa, 0xbb, 0xcc, 0xdd}));
+  pages.unpin(pin);
+  all(served.size() + refused.size());
+}
+
+// A pin that goes while a read is under way: what the read's data are taken from decides.
+TEST(PcieHubTest, UnpinnedBetweenArrivalAndSample) {
+  const uint64_t sample = 2 * wire(24) + 50000 + 75000;
+  Node before, after({}, "after");
+  unsigned revoked = 0;
+  for (Node* n : {&before, &after}) {
+    n->hub->gpu_pages().revoke(0, kGpuSize);
+    n->hub->gpu_pages().pin(0x100, 64, [&] { ++revoked; });
+    n->hub->from_nic(make_mem_read(kGpuBase + 0x100, 64, kNicId, 0));
+  }
+  run(sample - 1);
+  before.hub->gpu_pages().revoke(0, 1);
+  run(2);
+  after.hub->gpu_pages().revoke(0, 1);
+  run(1'000'000);
+  EXPECT_EQ(revoked, 2u);
+  ASSERT_EQ(before.got.size(), 1u);
+  ASSERT_EQ(after.got.size(), 1u);
+  EXPECT_EQ((before.got[0].tlp.hdr[1] >> 13) & 7, rtl::pcie_pkg::StatusUr);
+  EXPECT_EQ((after.got[0].tlp.hdr[1] >> 13) & 7, rtl::pcie_pkg::StatusSc);
+  EXPECT_EQ(before.hub->counters().unpinned_read, 1u);
+  EXPECT_EQ(after.hub->counters().unpinned_read, 0u);
 }
 
 // Reads of addresses that nobody has, or that leave a memory, are answered with UR; writes are dropped; all are
@@ -469,7 +553,10 @@ TEST(PcieHubTest, CreditsComeBackOnArrival) {
   EXPECT_LE(nph, second + delay + 1000);
   run(1'000'000);
   // Counts wrap at 2^8 and 2^12.
-  for (unsigned i = 0; i < 1000; ++i) n.hub->from_nic(make_mem_write(kHostBase, data.data(), 72, kNicId));
+  for (unsigned i = 0; i < 1000; ++i) {
+    n.hub->from_nic(make_mem_write(kHostBase, data.data(), 72, kNicId));
+    if (i % 8 == 7) run(1'000'000);
+  }
   run(10'000'000);
   EXPECT_EQ(at(now()).ph, (8 + 1001) & 0xff);
   EXPECT_EQ(at(now()).pd, (100 + 1001 * 5) & 0xfff);
@@ -482,21 +569,21 @@ TEST(PcieHubTest, NoCreditLimit) {
   EXPECT_TRUE(n.hub->nic_credits(from_ps(0)).np_inf);
 }
 
-// Two TLPs may wait behind the one on the link; an edge does not see what is handed over at it.
-TEST(PcieHubTest, TransmitBufferHoldsTwoBeyondTheOneOnTheLink) {
+// A KiB may wait behind the TLP on the link; an edge does not see what is handed over at it.
+TEST(PcieHubTest, TransmitBufferHoldsAKiBBeyondTheOneOnTheLink) {
   Node n;
   const auto data = count_up(256);
   const auto send = [&] { n.hub->from_nic(make_mem_write(kHostBase, data.data(), 256, kNicId)); };
   const auto ready = [&] { return n.hub->nic_tx_ready(sc_core::sc_time_stamp()); };
   const uint64_t one = wire(280);  // 4443 ps
-  for (unsigned i = 0; i < 3; ++i) {
+  for (unsigned i = 0; i < 5; ++i) {
     EXPECT_TRUE(ready());
     send();
     EXPECT_TRUE(ready()) << "an edge saw its own TLP";
-    run(1000);
+    run(600);
   }
   EXPECT_EQ(now(), 3000u);
-  EXPECT_FALSE(ready());  // two wait
+  EXPECT_FALSE(ready());  // four wait, 1120 B
   EXPECT_FALSE(n.hub->nic_tx_ready(from_ps(one)));
   EXPECT_TRUE(n.hub->nic_tx_ready(from_ps(one + 1)));  // the second has started
   run(one - 3000);

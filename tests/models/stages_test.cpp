@@ -9,6 +9,7 @@
 
 #include "rnic/core/error.h"
 #include "rnic/observe/run_directory.h"
+#include "rnic/pcie/hub.h"
 #include "rnic/rtl/latency.h"
 #include "support/sample_run.h"
 
@@ -176,7 +177,7 @@ TEST(StagesTest, BlocksLieInTheirStages) {
   EXPECT_EQ(e.cqe_write, 10);
   for (const auto& b : rtl::kExtraLatency) {
     const ExtraCycles one = extra_cycles({{std::string(b.block), 1}});
-    const std::set<std::string> passed_by{"cq_arm",   "dma_engine",   "event_mux",
+    const std::set<std::string> passed_by{"cq_arm",   "ctx_query",    "dma_engine",   "event_mux",
                                           "qp_lists", "rate_limiter", "deadline_tree"};
     EXPECT_EQ(
         one.wqe_fetch + one.dma_read + one.packetize + one.cqe_write > 0,
@@ -401,6 +402,22 @@ TEST(StagesTest, MissingInstantIsNamed) {
   }
 }
 
+// A read of device memory that took longer than a hit of the L2 names the DDR's keys; one that did not does not.
+TEST(StagesTest, SlowDeviceMemoryReadNamesTheDdr) {
+  const auto keys_of = [](const StageTable& t, const std::string& what) {
+    for (const StagePart& part : t.stages.at(0).parts) {
+      if (part.what == what) return part.keys;
+    }
+    return std::vector<std::string>{};
+  };
+  ModelLatencies known;
+  known.devmem_ps = 1'000'000'000;
+  EXPECT_EQ(keys_of(table({}, known), "device memory read"), std::vector<std::string>{"devmem.read_latency"});
+  known.devmem_ps = 1;
+  const auto ddr = keys_of(table({}, known), "device memory read, by way of the DDR");
+  EXPECT_NE(std::find(ddr.begin(), ddr.end(), "devmem.ddr_latency"), ddr.end());
+}
+
 // JSON carries times with units, shares that add up, and the keys with value and source.
 TEST(StagesTest, Json) {
   const Profile p = Profile::load("seed-400g");
@@ -438,6 +455,35 @@ TEST(StagesTest, KeysExist) {
       }
     }
   }
+}
+
+// Parts name the keys of the hops that the placement has, and of no others.
+TEST(StagesTest, KeysAreThoseOfThePlacement) {
+  Profile p = Profile::load("seed-400g");
+  p.set("pcie.topology=SYS");
+  Observers observers;
+  const pcie::Hub hub("hub", p, observers, 0);
+  const auto keys_of = [](const StageTable& t, const std::string& what) {
+    for (const Stage& s : t.stages) {
+      for (const StagePart& part : s.parts) {
+        if (part.what == what) return part.keys;
+      }
+    }
+    return std::vector<std::string>{};
+  };
+  using Keys = std::vector<std::string>;
+  const Keys host{"pcie.nic_link_latency", "pcie.switch_latency", "pcie.uplink_latency",
+                  "pcie.hub_host_latency", "pcie.generation",     "pcie.lanes"};
+  const StageTable of_gpu = table({}, model_latencies(p, ModelLatencies::Payload::kGpu, hub));
+  EXPECT_EQ(
+      keys_of(of_gpu, "PCIe to memory"),
+      (Keys{"pcie.nic_link_latency", "pcie.switch_latency", "pcie.uplink_latency", "pcie.root_latency",
+            "pcie.socket_latency", "pcie.socket_bandwidth", "pcie.gpu_link_latency", "pcie.generation", "pcie.lanes"}));
+  EXPECT_EQ(keys_of(of_gpu, "PCIe to host memory"), host);
+  EXPECT_EQ(keys_of(table({}, model_latencies(p, ModelLatencies::Payload::kHost, hub)), "PCIe from memory"), host);
+  EXPECT_EQ(keys_of(table({}, model_latencies(p, ModelLatencies::Payload::kGpu)), "PCIe to memory"),
+            (Keys{"pcie.nic_link_latency", "pcie.hub_peer_latency", "pcie.gpu_link_latency", "pcie.generation",
+                  "pcie.lanes"}));
 }
 
 }  // namespace

@@ -732,7 +732,7 @@ class Acceptance(Runs):
         """200 seeded runs on two cores, one made to fail: JUnit, page, replay line and waveform window are right; the same
         from two shards, and after kill -9."""
         path = self.plan('[[test]]\nname = "phases"\nlabels = ["stages"]\nseeds = { from = 1, to = 200 }\ncommand = ["sh", "-c", '
-                         '"case {seed} in 137) slow=101;; *) slow=88;; esac; exec {rnicsim} stages --check --phase random '
+                         '"case {seed} in 137) slow=99;; *) slow=86;; esac; exec {rnicsim} stages --check --phase random '
                          '--seed {seed} --set gpu.read_latency=$slow -o {dir} --trace {trace}"]\nwave = "last:100"\n', "jobs = 2")
         begun = time.time()
         r = self.regress(path, "-o", "out", status=1)

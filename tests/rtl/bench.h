@@ -10,7 +10,7 @@
 #include <memory>
 #include <random>
 
-#include "nic/coverage.h"
+#include "core/coverage.h"
 #include "rnic/rtl/ports.h"
 
 namespace rnic::test {

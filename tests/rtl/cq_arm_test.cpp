@@ -126,6 +126,32 @@ TEST(CqArmTest, SolicitedOnlyWaitsForAnError) {
   EXPECT_EQ(b.fired.size(), 3u);
 }
 
+// Queries see armed, for solicited ones only, fired, and cleared.
+TEST(CqArmTest, QueriesReadTheArms) {
+  ArmBench b;
+  const auto ask = [&](uint16_t cqn) {
+    b.top->q_re_i = 1, b.top->q_cqn_i = cqn;
+    b.step();
+    b.top->q_re_i = 0, b.top->q_cqn_i = cqn + 1;
+    b.step();
+    return std::pair<bool, bool>(b.top->q_armed_o, b.top->q_armed_o && b.top->q_only_o);
+  };
+  using P = std::pair<bool, bool>;
+  EXPECT_EQ(ask(7), P(false, false));
+  b.arm_cq(7, 0, true);
+  EXPECT_EQ(ask(7), P(true, true));
+  EXPECT_EQ(ask(6), P(false, false));
+  b.arm_cq(7, 0);
+  EXPECT_EQ(ask(7), P(true, false));
+  b.write(cqe(7, 0));
+  EXPECT_EQ(ask(7), P(false, false));
+  b.arm_cq(7, 1);
+  EXPECT_EQ(ask(7), P(true, false));
+  b.clear = 7;
+  b.wait(4);
+  EXPECT_EQ(ask(7), P(false, false));
+}
+
 // The count decides; 0 is as 1.
 TEST(CqArmTest, CountRaisesTheVector) {
   for (unsigned count : {0u, 1u, 2u, 5u, 300u}) {

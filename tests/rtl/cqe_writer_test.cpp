@@ -66,6 +66,19 @@ class CqeBench : public Bench<Vcqe_writer> {
     db_ = d;
   }
   void clear(uint16_t cqn) { clear_ = cqn; }
+  struct Indices {
+    int64_t pi, ci;  ///< -1: not known
+    bool overrun;
+    bool operator==(const Indices& o) const { return pi == o.pi && ci == o.ci && overrun == o.overrun; }
+  };
+  Indices query(uint16_t cqn) {
+    top->q_re_i = 1, top->q_cqn_i = cqn;
+    step();
+    top->q_re_i = 0, top->q_cqn_i = static_cast<uint16_t>(cqn ^ 1);
+    step();
+    return {top->q_pi_valid_o ? int64_t{top->q_pi_o} : -1, top->q_ci_valid_o ? int64_t{top->q_ci_o} : -1,
+            static_cast<bool>(top->q_overrun_o)};
+  }
 
   void step() {
     if (!req_up_) req_up_ = !requests.empty() && chance(req_pct);
@@ -358,6 +371,27 @@ TEST(CqeWriterTest, Overrun) {
   b.drain();
   ASSERT_EQ(b.writes.size(), 6u);
   EXPECT_EQ(b.writes[5].addr, 0x2000u);
+}
+
+// Queries see indices, what is not known yet, overrun, and a CQ set up anew.
+TEST(CqeWriterTest, QueriesReadTheIndices) {
+  CqeBench b;
+  using I = CqeBench::Indices;
+  b.set_cq(2, 0x1000, 2, 100);
+  EXPECT_EQ(b.query(2), (I{-1, -1, false}));
+  for (uint16_t i = 0; i < 4; ++i) b.requests.push_back(request(2, i));
+  b.drain();
+  EXPECT_EQ(b.query(2), (I{104, -1, false}));
+  b.doorbell(2, 103);
+  b.step();
+  EXPECT_EQ(b.query(2), (I{104, 103, false}));
+  for (uint16_t i = 0; i < 4; ++i) b.requests.push_back(request(2, i));
+  b.drain();
+  EXPECT_EQ(b.query(2), (I{107, 103, true}));
+  EXPECT_EQ(b.query(3), (I{-1, -1, false}));
+  b.clear(2);
+  b.step();
+  EXPECT_EQ(b.query(2), (I{-1, -1, false}));
 }
 
 // A consumer doorbell in any cycle around the CQE that needs it opens the ring, if it comes before the entry is built;

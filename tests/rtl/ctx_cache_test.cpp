@@ -21,7 +21,8 @@ constexpr unsigned kBase = 0x40000;
 using Line = std::array<uint32_t, kWords>;
 
 struct CacheBench : Bench<Vctx_cache> {
-  std::map<unsigned, unsigned> version;  // of a line in memory
+  std::map<unsigned, unsigned> changes;  // of a line in memory
+  unsigned changes_of_all = 0;
   struct Read {
     Line line;
     uint64_t due;
@@ -34,7 +35,7 @@ struct CacheBench : Bench<Vctx_cache> {
   using Bench::Bench;
   /// A model's destructor uses the thread's context, which may be that of another bench, already gone.
   ~CacheBench() { Verilated::threadContextp(top->contextp()); }
-  void quiet() { top->req_valid_i = top->inval_i = 0; }
+  void quiet() { top->req_valid_i = top->inval_i = top->inval_all_i = 0; }
   Line line_of(unsigned idx, unsigned v) {
     Line l;
     for (unsigned i = 0; i < kWords; ++i) l[i] = idx << 16 | i;
@@ -69,7 +70,7 @@ struct CacheBench : Bench<Vctx_cache> {
       EXPECT_EQ(q.two, kLineBytes == 128);
       EXPECT_EQ((q.addr - kBase) % kLineBytes, 0u);
       const unsigned idx = (q.addr - kBase) / kLineBytes;
-      reads.push_back({line_of(idx, version[idx]), cycle + latency});
+      reads.push_back({line_of(idx, version(idx)), cycle + latency});
       ++num_reads;
     }
     tick();
@@ -96,8 +97,13 @@ struct CacheBench : Bench<Vctx_cache> {
     EXPECT_TRUE(top->idle_o);
     return l[0];
   }
+  unsigned version(unsigned idx) { return changes[idx] + changes_of_all; }
+  void invalidate_all() {
+    ++changes_of_all;
+    top->inval_all_i = 1;
+  }
   void invalidate(unsigned idx) {
-    ++version[idx];
+    ++changes[idx];
     top->inval_i = 1, top->inval_idx_i = idx;
   }
   /// Lookups one after the other, an edge each unless they have to wait; answers on the way are put down.
@@ -186,7 +192,8 @@ TEST(CtxCacheTest, HitsFlowAtOneACycle) {
 
 // An invalidation at any edge before, at or after a lookup: lookups taken at that edge or later see the new memory.
 TEST(CtxCacheTest, LookupAfterInvalidationReadsAnew) {
-  for (bool warm : {false, true}) {
+  for (unsigned kind = 0; kind < 4; ++kind) {
+    const bool warm = kind & 1, all = kind & 2;
     for (int when = 0; when < 20; ++when) {
       CacheBench b;
       if (warm) b.get(9);
@@ -195,7 +202,7 @@ TEST(CtxCacheTest, LookupAfterInvalidationReadsAnew) {
       bool answered = false;
       for (int e = 0; e < 40; ++e) {
         if (e == 0) b.top->req_valid_i = 1, b.top->req_idx_i = 9;
-        if (e == when) b.invalidate(9);
+        if (e == when) all ? b.invalidate_all() : b.invalidate(9);
         b.settle();
         if (b.top->rsp_valid_o) {
           answered = true;
@@ -351,7 +358,7 @@ TEST(CtxCacheTest, LineThatWaitsIsShared) {
 // An invalidation at any edge while two lines of one slot are on their way: what is looked up behind it is read anew,
 // what is kept is the latest.
 TEST(CtxCacheTest, TwoLinesOfOneSlotUnderWay) {
-  for (unsigned which : {5u, 5 + kEntries}) {
+  for (unsigned which : {5u, 5 + kEntries, 0u}) {  // 0: all
     for (unsigned when = 0; when < 40; ++when) {
       CacheBench b;
       b.latency = 12;
@@ -362,9 +369,9 @@ TEST(CtxCacheTest, TwoLinesOfOneSlotUnderWay) {
       for (unsigned e = 0; e < 40; ++e) {
         // Three at once, and three when the lines come
         if (next < 3 || (next < 6 && e >= 14)) b.top->req_valid_i = 1, b.top->req_idx_i = all[next];
-        if (e == when) b.invalidate(which);
+        if (e == when) which == 0 ? b.invalidate_all() : b.invalidate(which);
         b.settle();
-        if (b.top->req_valid_i && b.top->req_ready_o) at_least.push_back(b.version[all[next++]]);
+        if (b.top->req_valid_i && b.top->req_ready_o) at_least.push_back(b.version(all[next++]));
         b.step_and_note();
       }
       ASSERT_EQ(next, 6u);
@@ -373,7 +380,7 @@ TEST(CtxCacheTest, TwoLinesOfOneSlotUnderWay) {
         EXPECT_EQ(b.answers[i], b.line_of(all[i], b.answers[i][0]));
         EXPECT_GE(b.answers[i][0], at_least[i]) << i << ": invalidated at edge " << when;
       }
-      for (unsigned idx : {5u, 5 + kEntries}) EXPECT_EQ(b.get(idx), b.version[idx]) << "invalidated at edge " << when;
+      for (unsigned idx : {5u, 5 + kEntries}) EXPECT_EQ(b.get(idx), b.version(idx)) << "invalidated at edge " << when;
     }
   }
 }
@@ -424,6 +431,18 @@ TEST(CtxCacheTest, WaitingLookupsFillTheirQueues) {
   }
 }
 
+// All entries are forgotten at once, whichever slots they are in, and each is read anew once.
+TEST(CtxCacheTest, AllAreForgottenAtOnce) {
+  CacheBench b;
+  for (unsigned i = 0; i < kEntries; ++i) b.get(i);
+  b.invalidate_all();
+  b.step();
+  for (unsigned round = 0; round < 2; ++round) {
+    for (unsigned i = 0; i < kEntries; ++i) EXPECT_EQ(b.get(i), 1u);
+    EXPECT_EQ(b.num_reads, 2 * kEntries);
+  }
+}
+
 // Any mixture of lookups, invalidations, backpressure and slow memory: answers in order, never older than the last
 // invalidation before the lookup was taken, one read a miss, and nothing left at the end.
 class CtxCacheRandom : public ::testing::TestWithParam<std::tuple<unsigned, unsigned, unsigned, unsigned, unsigned>> {};
@@ -450,6 +469,7 @@ TEST_P(CtxCacheRandom, AnswersAreFreshAndInOrder) {
       idx = idx / 2 * kEntries + idx % 2;
     }
     b.top->req_valid_i = offered, b.top->req_idx_i = idx;
+    if (b.chance(inval_pct) && b.chance(10)) b.invalidate_all();
     if (b.chance(inval_pct)) b.invalidate((b.rng() % indices / 2) * kEntries + b.rng() % 2);
     b.top->rsp_ready_i = b.chance(rsp_pct);
     b.settle();
@@ -462,7 +482,7 @@ TEST_P(CtxCacheRandom, AnswersAreFreshAndInOrder) {
       ++answers;
     }
     if (offered && b.top->req_ready_o) {
-      want.push_back({idx, b.version[idx]});
+      want.push_back({idx, b.version(idx)});
       offered = false;
     }
     b.step();

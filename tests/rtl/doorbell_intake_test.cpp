@@ -37,7 +37,7 @@ struct IntakeBench : Bench<Vdoorbell_intake> {
   using Bench::Bench;
   /// A model's destructor uses the thread's context, which may be that of another bench, already gone.
   ~IntakeBench() { Verilated::threadContextp(top->contextp()); }
-  void quiet() { top->db_valid_i = top->pi_re_i = top->bf_re_i = top->clear_i = 0; }
+  void quiet() { top->db_valid_i = top->pi_re_i = top->bf_re_i = top->clear_i = top->q_re_i = 0; }
   void set_sq(unsigned qpn, uint32_t value) {
     doorbell_t d;
     d.kind = rtl::rnic_pkg::DbSq, d.qpn = qpn, d.value = value;
@@ -307,6 +307,39 @@ TEST(DoorbellIntakeTest, LookupAndPushAtOneEdge) {
   EXPECT_EQ(b.data(0), p);
   EXPECT_EQ(b.lookup(3, 2), IntakeBench::kHit);
   EXPECT_EQ(b.data(0), n);
+}
+
+// The second reader of producer indices sees what the edges before it left, whatever meets it; the first one goes on.
+TEST(DoorbellIntakeTest, QueriesReadTheIndices) {
+  const uint64_t seed = test_seed();
+  SCOPED_TRACE("RNIC_TEST_SEED=" + std::to_string(seed));
+  IntakeBench b(seed);
+  std::map<unsigned, unsigned> model;
+  unsigned known = 0, unknown = 0;
+  for (int c = 0; c < 20000; ++c) {
+    const auto qpn = [&] { return unsigned(b.rng() % 4 + (b.rng() % 2 ? 1020 : 0)); };
+    const unsigned db = qpn(), clear = qpn(), read = qpn(), query = qpn(), value = b.rng() & 0xffff;
+    const bool rings = b.chance(40), clears = b.chance(20), reads = b.chance(50), asks = b.chance(50);
+    if (rings) b.set_sq(db, value);
+    if (clears) b.set_clear(clear);
+    b.top->pi_re_i = reads, b.top->pi_qpn_i = read;
+    b.top->q_re_i = asks, b.top->q_qpn_i = query;
+    const auto want_q = model.find(query), want_r = model.find(read);
+    const int q = want_q == model.end() ? -1 : int(want_q->second),
+              r = want_r == model.end() ? -1 : int(want_r->second);
+    b.step();
+    if (asks) {
+      ASSERT_EQ(b.top->q_pi_valid_o ? b.top->q_pi_o : -1, q);
+      ++(q < 0 ? unknown : known);
+    }
+    if (reads) {
+      ASSERT_EQ(b.top->pi_valid_o ? b.top->pi_o : -1, r);
+    }
+    if (clears) model.erase(clear);
+    if (rings) model[db] = value;
+  }
+  EXPECT_GT(known, 1000u);
+  EXPECT_GT(unknown, 1000u);
 }
 
 // Whatever many QPs in few slots push and ring, in any interleaving with a fetcher: the fetcher gets to the end of

@@ -12,7 +12,7 @@ namespace {
 struct StateBench : Bench<Vtx_qp_state> {
   using Bench::Bench;
   void quiet() {
-    top->re_i = top->we_i = top->clear_i = 0;
+    top->re_i = top->we_i = top->clear_i = top->q_re_i = 0;
     top->err_seg_i = top->err_pkt_i = top->err_cmd_i = 0;
   }
 };
@@ -24,8 +24,8 @@ rtl::tx_state_t random_state(std::mt19937_64& rng) {
   return rtl::tx_state_t::unpack_at(w.data(), 0);
 }
 
-// Any mixture of reads, writes, errors from three sides and clears: a read gives what the former edges left, and the
-// clear wins at its own edge.
+// Any mixture of reads of both readers, writes, errors from three sides and clears: a read gives what the former edges
+// left, and the clear wins at its own edge. The second reader may meet a write.
 TEST(TxQpStateTest, FollowsTheModel) {
   const uint64_t seed = test_seed();
   SCOPED_TRACE("RNIC_TEST_SEED=" + std::to_string(seed));
@@ -35,7 +35,7 @@ TEST(TxQpStateTest, FollowsTheModel) {
     rtl::tx_state_t st;
   };
   std::vector<Qp> model(1024);
-  unsigned valid_reads = 0, err_reads = 0;
+  unsigned valid_reads = 0, err_reads = 0, queries = 0;
   for (int c = 0; c < 40000; ++c) {
     auto qpn = [&] { return static_cast<unsigned>(b.chance(50) ? b.rng() % 4 : 1020 + b.rng() % 4); };
     b.quiet();
@@ -48,8 +48,18 @@ TEST(TxQpStateTest, FollowsTheModel) {
     b.top->err_pkt_i = b.chance(5), b.top->err_pkt_qpn_i = pq;
     b.top->err_cmd_i = b.chance(5), b.top->err_cmd_qpn_i = cq;
     b.top->clear_i = b.chance(10), b.top->clear_qpn_i = xq;
-    const Qp want = model[rq];
+    const unsigned qq = qpn();
+    b.top->q_re_i = b.chance(60), b.top->q_qpn_i = qq;
+    const Qp want = model[rq], seen = model[qq];
     b.tick();
+    if (b.top->q_re_i) {
+      ASSERT_EQ(b.top->q_valid_o, seen.valid);
+      ASSERT_EQ(b.top->q_err_o, seen.err);
+      if (seen.valid) {
+        ASSERT_EQ(rtl::sample<rtl::tx_state_t>(b.top->q_state_o).pack(), seen.st.pack());
+      }
+      queries += seen.valid;
+    }
     if (b.top->re_i) {
       ASSERT_EQ(b.top->rd_valid_o, want.valid);
       ASSERT_EQ(b.top->rd_err_o, want.err);
@@ -66,6 +76,7 @@ TEST(TxQpStateTest, FollowsTheModel) {
   }
   EXPECT_GT(valid_reads, 1000u);
   EXPECT_GT(err_reads, 1000u);
+  EXPECT_GT(queries, 1000u);
 }
 
 // What was read stays until the next read.
@@ -78,13 +89,17 @@ TEST(TxQpStateTest, ReadDataStays) {
   b.tick();
   b.quiet();
   b.top->re_i = 1, b.top->rd_qpn_i = 5;
+  b.top->q_re_i = 1, b.top->q_qpn_i = 5;
   b.tick();
   b.quiet();
+  b.top->q_qpn_i = 6;
   b.top->rd_qpn_i = 6, b.top->we_i = 1, b.top->clear_i = 1, b.top->clear_qpn_i = 5;
   for (int i = 0; i < 3; ++i) {
     b.tick();
     EXPECT_TRUE(b.top->rd_valid_o);
     EXPECT_EQ(rtl::sample<rtl::tx_state_t>(b.top->rd_state_o).pack(), st.pack());
+    EXPECT_TRUE(b.top->q_valid_o);
+    EXPECT_EQ(rtl::sample<rtl::tx_state_t>(b.top->q_state_o).pack(), st.pack());
   }
 }
 

@@ -22,9 +22,9 @@ using golden::WqeOpcode;
 using rtl::mpt_t;
 using rtl::payload_t;
 using rtl::pkt_desc_t;
-using rtl::rd_req_t;
 using rtl::tx_job_t;
 using rtl::tx_state_t;
+using rtl::xl_req_t;
 
 constexpr uint8_t kSynFlushed = 0x05;
 constexpr uint8_t kSynLocalProt = 0x04;
@@ -34,13 +34,14 @@ constexpr std::array kAllOps = {WqeOpcode::kWrite,     WqeOpcode::kWriteImm, Wqe
 
 /// How busy the neighbours are, in percent of the cycles.
 struct Pace {
-  unsigned job = 100;   // a waiting job is offered
-  unsigned desc = 100;  // packetizer ready
-  unsigned rd = 100;    // dma_master ready
-  unsigned mpt = 100;   // region cache ready, and its answer not late
-  unsigned dm = 100;    // device memory ready
-  unsigned others = 0;  // the scheduler has another QP waiting
-  unsigned inl = 100;   // inline FIFO ready
+  unsigned job = 100;    // a waiting job is offered
+  unsigned desc = 100;   // packetizer ready
+  unsigned rd = 100;     // dma_master ready
+  unsigned mpt = 100;    // region cache ready, and its answer not late
+  unsigned dm = 100;     // device memory ready
+  unsigned others = 0;   // the scheduler has another QP waiting
+  unsigned inl = 100;    // inline FIFO ready
+  unsigned recheck = 0;  // a region changes
 };
 
 struct Turn {
@@ -57,7 +58,7 @@ class SegmenterBench : public Bench<Vtx_segmenter> {
   std::map<uint32_t, mpt_t> regions;  // table entries
   std::deque<tx_job_t> jobs;
   std::vector<std::pair<pkt_desc_t, uint64_t>> descs;
-  std::vector<std::pair<rd_req_t, uint64_t>> reads;
+  std::vector<std::pair<xl_req_t, uint64_t>> reads;
   std::vector<std::pair<payload_t, uint64_t>> inls;
   std::vector<std::pair<rtl::dm_req_t, uint64_t>> writes;
   std::vector<std::tuple<uint16_t, tx_state_t, uint64_t>> states;
@@ -66,6 +67,7 @@ class SegmenterBench : public Bench<Vtx_segmenter> {
   std::vector<std::pair<uint16_t, uint64_t>> lookups;
   uint64_t job_taken = 0;
   uint64_t first_read_valid = 0;
+  bool recheck = false;  // at the next edge
 
   void step() {
     if (!job_offered_ && !jobs.empty() && chance(pace.job)) {
@@ -74,6 +76,8 @@ class SegmenterBench : public Bench<Vtx_segmenter> {
     }
     top->job_valid_i = job_offered_;
     top->other_waiting_i = chance(pace.others);
+    top->recheck_i = recheck || chance(pace.recheck);
+    recheck = false;
     top->desc_ready_i = chance(pace.desc);
     top->rd_ready_i = chance(pace.rd);
     top->inl_ready_i = chance(pace.inl);
@@ -100,7 +104,7 @@ class SegmenterBench : public Bench<Vtx_segmenter> {
     }
     if (top->rd_valid_o && first_read_valid == 0) first_read_valid = cycle;
     if (top->desc_valid_o && top->desc_ready_i) descs.emplace_back(rtl::sample<pkt_desc_t>(top->desc_o), cycle);
-    if (top->rd_valid_o && top->rd_ready_i) reads.emplace_back(rtl::sample<rd_req_t>(top->rd_o), cycle);
+    if (top->rd_valid_o && top->rd_ready_i) reads.emplace_back(rtl::sample<xl_req_t>(top->rd_o), cycle);
     if (top->inl_valid_o && top->inl_ready_i) inls.emplace_back(rtl::sample<payload_t>(top->inl_o), cycle);
     if (top->dm_req_valid_o && top->dm_req_ready_i)
       writes.emplace_back(rtl::sample<rtl::dm_req_t>(top->dm_req_o), cycle);
@@ -182,6 +186,16 @@ mpt_t to_entry(const golden::Region& r) {
   m.iova = r.iova;
   m.relaxed = relaxed(r);
   m.id_based = id_based(r);
+  m.local_write = r.rights & golden::kLocalWrite;
+  m.remote_read = r.rights & golden::kRemoteRead;
+  m.remote_write = r.rights & golden::kRemoteWrite;
+  m.remote_atomic = r.rights & golden::kRemoteAtomic;
+  m.paged = r.paged;
+  m.log_page = static_cast<uint8_t>(r.log_page);
+  m.mtt = r.mtt;
+  m.pages = r.pages;
+  m.window_en = r.window_en;
+  m.window = static_cast<uint8_t>(r.window);
   return m;
 }
 
@@ -288,6 +302,9 @@ golden::Region region_for(std::mt19937_64& rng, const golden::Sge& s, uint32_t p
   r.start = s.addr - before;
   r.length = before + s.length + (rng() % 3 == 0 ? 0 : rng() % 5000);
   r.iova = rng() >> 2;
+  r.rights = rng() % 16 | golden::kLocalWrite;
+  r.paged = rng() & 1, r.log_page = rng() % 32, r.mtt = rng() % (1 << 22), r.pages = static_cast<uint32_t>(rng());
+  r.window_en = rng() & 1, r.window = rng() % 64;
   return r;
 }
 
@@ -366,16 +383,19 @@ void expect_packet(const pkt_desc_t& d, uint16_t qpn, const rtl::qpc_t& c, const
 }
 
 /// What a packet's payload is read with.
-std::vector<rd_req_t> reads_of(const golden::Wqe& w, const golden::Packet& p,
+std::vector<xl_req_t> reads_of(const golden::Wqe& w, const golden::Packet& p,
                                const std::vector<golden::Region>& regions, const rtl::op_t& op) {
-  std::vector<rd_req_t> reads;
+  std::vector<xl_req_t> reads;
   for (const golden::Piece& piece : golden::pieces(w, p)) {
-    rd_req_t r;
+    xl_req_t r;
     r.addr = regions[piece.sge].iova + (w.sges[piece.sge].addr - regions[piece.sge].start) + piece.offset;
     r.len = static_cast<uint16_t>(piece.length);
     r.more = true;
     r.attr = static_cast<uint8_t>(id_based(regions[piece.sge]) << 2 | relaxed(regions[piece.sge]) << 1);
     r.op = op;
+    const mpt_t m = to_entry(regions[piece.sge]);
+    r.paged = m.paged, r.log_page = m.log_page, r.mtt = m.mtt, r.pages = m.pages;
+    r.window_en = m.window_en, r.window = m.window;
     reads.push_back(r);
   }
   if (!reads.empty()) reads.back().more = false;
@@ -459,7 +479,7 @@ void run_flows(SegmenterBench& b, std::vector<Flow>& flows) {
   for (Flow& f : flows) start(f);
   size_t states = 0, turns = 0, descs = 0, reads = 0, inls = 0;
   uint64_t seen = 0;
-  std::deque<rd_req_t> wanted;       // reads that the descriptions ask for
+  std::deque<xl_req_t> wanted;       // reads that the descriptions ask for
   std::deque<payload_t> wanted_inl;  // inline beats, too
   while (turns < b.turns.size() || !b.jobs.empty() || !b.top->idle_o || seen < expected_packets) {
     ASSERT_LT(b.cycle, 3000000u) << "hang; seed " << test_seed();
@@ -478,7 +498,7 @@ void run_flows(SegmenterBench& b, std::vector<Flow>& flows) {
       expect_packet(d, f.qpn, f.qpc, w, p);
       ASSERT_FALSE(::testing::Test::HasFailure())
           << "op " << int(w.opcode) << " length " << w.length() << " packet " << f.packets << " seed " << test_seed();
-      for (const rd_req_t& r : reads_of(w, p, f.regions[f.seen], d.op)) wanted.push_back(r);
+      for (const xl_req_t& r : reads_of(w, p, f.regions[f.seen], d.op)) wanted.push_back(r);
       if (w.is_inline) {
         for (size_t at = 0; at < w.inline_bytes.size(); at += 64) {
           payload_t beat;
@@ -543,7 +563,8 @@ const std::vector<Pace>& all_paces() {
                                           Pace{100, 30, 100, 100, 100, 50},
                                           Pace{100, 100, 30, 100, 100, 50, 30},
                                           Pace{20, 70, 70, 40, 100, 50, 70},
-                                          Pace{60, 50, 50, 50, 50, 0, 50}};
+                                          Pace{60, 50, 50, 50, 50, 0, 50},
+                                          Pace{80, 90, 90, 90, 100, 0, 100, 10}};
   return paces;
 }
 
@@ -802,10 +823,14 @@ void expect_refused(SegmenterBench& b, uint16_t qpn, const rtl::qpc_t& c, const 
   expect_turn_context(b.turns[0].end, c);
 }
 
+/// Rights that the segments of an operation need.
+unsigned needs_of(WqeOpcode op) { return golden::has_payload(op) ? 0u : golden::kLocalWrite; }
+
 struct Refusal {
   const char* what;
   Vendor vendor;
   void (*spoil)(golden::Region&, golden::Sge&);
+  WqeOpcode op = WqeOpcode::kWriteImm;
 };
 
 const Refusal kRefusals[] = {
@@ -823,6 +848,8 @@ const Refusal kRefusals[] = {
        r.start = s.addr;
        r.length = ~uint64_t{0};
      }},
+    {"place beyond 2^64", Vendor::kBounds, [](golden::Region& r, golden::Sge& s) { r.iova = -s.length + 1; }},
+    {"right", Vendor::kRights, [](golden::Region& r, golden::Sge&) { r.rights = 0; }, WqeOpcode::kRead},
 };
 
 // Each way to miss the region, in each segment of a message of one to four, gives one error report with its vendor
@@ -836,13 +863,13 @@ TEST(TxSegmenterTest, EachRefusalIsReportedOnce) {
           SCOPED_TRACE(std::string(refusal.what) + ", segment " + std::to_string(bad) + " of " + std::to_string(count));
           SegmenterBench b(Pace{pct, pct, pct, pct, pct, 50});
           const rtl::qpc_t c = make_context(b.rng, Transport::kUc, 1);
-          golden::Wqe w = random_wqe(b.rng, WqeOpcode::kWriteImm, std::vector<uint64_t>(count, 1000));
+          golden::Wqe w = random_wqe(b.rng, refusal.op, std::vector<uint64_t>(count, 1000));
           for (size_t i = 0; i < count; ++i) w.sges[i].lkey = static_cast<uint32_t>(0x1000 * (i + 1) | 0x55);
           for (size_t i = 0; i < count; ++i) {
             golden::Sge& s = w.sges[i];
-            golden::Region r{true, static_cast<uint8_t>(s.lkey), c.pd, s.addr, s.length, 0};
+            golden::Region r{true, static_cast<uint8_t>(s.lkey), c.pd, s.addr, s.length, 0, golden::kLocalWrite};
             if (i == bad) refusal.spoil(r, s);
-            const auto refused = golden::check_local_access(r, c.pd, s.lkey, s.addr, s.length);
+            const auto refused = golden::check_access(r, c.pd, s.lkey, s.addr, s.length, needs_of(w.opcode));
             if (i == bad) {
               ASSERT_EQ(refused, refusal.vendor);
             } else {
@@ -864,13 +891,13 @@ TEST(TxSegmenterTest, FirstBadSegmentIsReported) {
   SegmenterBench b;
   for (int i = 0; i < 500; ++i) {
     b.forget();
-    const rtl::qpc_t c = make_context(b.rng, Transport::kUc, 1);
-    golden::Wqe w = random_wqe(b.rng, WqeOpcode::kSend, std::vector<uint64_t>(4, 300));
+    const rtl::qpc_t c = make_context(b.rng, Transport::kRc, 1);
+    golden::Wqe w = random_wqe(b.rng, WqeOpcode::kRead, std::vector<uint64_t>(4, 300));
     std::optional<Vendor> first;
     for (size_t k = 0; k < 4; ++k) {
       golden::Sge& s = w.sges[k];
       s.lkey = static_cast<uint32_t>(0x1000 * (k + 1) | 0x55);
-      golden::Region r{true, static_cast<uint8_t>(s.lkey), c.pd, s.addr, s.length, 0};
+      golden::Region r{true, static_cast<uint8_t>(s.lkey), c.pd, s.addr, s.length, 0, golden::kLocalWrite};
       if (b.chance(50) || (k == 3 && !first)) {
         const Refusal& refusal = kRefusals[b.rng() % std::size(kRefusals)];
         refusal.spoil(r, s);
@@ -921,7 +948,7 @@ TEST(TxSegmenterTest, BoundsAgreeWithTheModelAtEveryEdge) {
     std::vector<uint64_t> cut;
     const size_t count = 1 + b.rng() % 4;
     for (size_t k = 0; k < count; ++k) cut.push_back(1 + b.rng() % 1024);
-    golden::Wqe w = random_wqe(b.rng, WqeOpcode::kSend, cut);
+    golden::Wqe w = random_wqe(b.rng, b.chance(70) ? WqeOpcode::kSend : WqeOpcode::kRead, cut);
     const size_t odd = b.rng() % count;  // the others are right
     std::vector<golden::Region> regions;
     std::optional<Vendor> refused;
@@ -935,17 +962,22 @@ TEST(TxSegmenterTest, BoundsAgreeWithTheModelAtEveryEdge) {
         s.addr = r.start + b.rng() % 4096 - (b.chance(20) ? 1 + b.rng() % 3 : 0);
         r.length = s.addr - r.start + s.length + b.rng() % 5 - 2;
         if (b.chance(10)) r.length = b.rng();
+        if (b.chance(50)) r.iova = s.length + (s.addr - r.start) + b.rng() % 5 - 2, r.iova = -r.iova;
+        if (b.chance(10)) r.rights = b.rng() % 16;
       }
       b.regions[s.lkey >> 8] = to_entry(r);
       regions.push_back(r);
-      if (!refused) refused = golden::check_local_access(r, c.pd, s.lkey, s.addr, s.length);
+      if (!refused) refused = golden::check_access(r, c.pd, s.lkey, s.addr, s.length, needs_of(w.opcode));
     }
     b.jobs.push_back(make_job(1, c, w, 0, 0));
     b.forget();
     ASSERT_TRUE(b.drain());
     ASSERT_EQ(b.descs.size(), 1u);
     ASSERT_EQ(b.descs[0].first.err, refused ? kSynLocalProt : 0) << "case " << i << " seed " << test_seed();
-    ASSERT_EQ(b.reads.size(), refused ? 0u : count);
+    if (refused) {
+      ASSERT_EQ(b.descs[0].first.imm, static_cast<uint32_t>(*refused));
+    }
+    ASSERT_EQ(b.reads.size(), refused || !golden::has_payload(w.opcode) ? 0u : count);
     for (size_t k = 0; k < b.reads.size(); ++k) {
       ASSERT_EQ(b.reads[k].first.addr, regions[k].iova + (w.sges[k].addr - regions[k].start));
     }
@@ -966,7 +998,7 @@ TEST(TxSegmenterTest, MessageMayEndWithTheAddressSpace) {
       golden::Sge& s = w.sges[at];
       s.addr = ~uint64_t{0} - 199 + over;
       const golden::Region r{true, static_cast<uint8_t>(s.lkey), c.pd, s.addr - 5000, 5200 + over, kIovaTag << 20};
-      ASSERT_EQ(golden::check_local_access(r, c.pd, s.lkey, s.addr, s.length).has_value(), over != 0);
+      ASSERT_EQ(golden::check_access(r, c.pd, s.lkey, s.addr, s.length).has_value(), over != 0);
       b.regions[s.lkey >> 8] = to_entry(r);
       b.jobs.push_back(make_job(1, c, w, 0, 0));
       ASSERT_TRUE(b.drain());
@@ -1026,9 +1058,9 @@ TEST(TxSegmenterTest, EmptyMessageTouchesNoRegion) {
   expect_packet(b.descs[0].first, 3, c, w, golden::packet_at(segment_qp(c, 7, 8), w, 0));
 }
 
-// READ and atomics look nothing up here, whatever their local key: the answer's place is checked when it comes. A READ
-// uses the PSNs of its response, an atomic one.
-TEST(TxSegmenterTest, ReadsAndAtomicsTouchNoLocalMemory) {
+// READ and atomics read nothing here; each segment for the response is looked up once. A READ uses the PSNs of its
+// response, an atomic one.
+TEST(TxSegmenterTest, ReadsAndAtomicsReadNoLocalMemory) {
   for (WqeOpcode op : {WqeOpcode::kRead, WqeOpcode::kCmpSwap, WqeOpcode::kFetchAdd}) {
     for (unsigned mtu_code = 1; mtu_code <= 5; ++mtu_code) {
       const uint64_t mtu = golden::mtu_bytes(mtu_code);
@@ -1037,11 +1069,11 @@ TEST(TxSegmenterTest, ReadsAndAtomicsTouchNoLocalMemory) {
         if (golden::is_atomic(op) && length != 8) continue;
         SegmenterBench b;
         const rtl::qpc_t c = make_context(b.rng, Transport::kRc, mtu_code);
-        golden::Wqe w = random_wqe(b.rng, op, random_cut(b.rng, length, golden::is_atomic(op) ? 1 : 4));
-        for (golden::Sge& s : w.sges) s.lkey = 0xffffffff;
+        const golden::Wqe w = random_wqe(b.rng, op, random_cut(b.rng, length, golden::is_atomic(op) ? 1 : 4));
+        register_all(b, w, c.pd);
         b.jobs.push_back(make_job(3, c, w, 0xfffff0, 8));
         ASSERT_TRUE(b.drain());
-        EXPECT_TRUE(b.lookups.empty());
+        EXPECT_EQ(b.lookups.size(), w.sges.size());
         EXPECT_TRUE(b.reads.empty());
         ASSERT_EQ(b.descs.size(), 1u);
         expect_packet(b.descs[0].first, 3, c, w, golden::packet_at(segment_qp(c, 0xfffff0, 8), w, 0));
@@ -1053,6 +1085,94 @@ TEST(TxSegmenterTest, ReadsAndAtomicsTouchNoLocalMemory) {
       }
     }
   }
+}
+
+// A region that changes while a lone QP's long message is under way: the turn ends with its next packet, and the next
+// turn looks up anew; so nothing is read by the old entry for longer. Without a change the turn goes on.
+TEST(TxSegmenterTest, ChangeOfARegionEndsTheTurn) {
+  for (unsigned when : {0u, 1u, 2u, 3u, 4u, 5u, 9u, 20u}) {
+    SegmenterBench b;
+    const rtl::qpc_t c = [&] {
+      auto q = make_context(b.rng, Transport::kUc, 1);
+      q.rate_en = false;
+      return q;
+    }();
+    const golden::Wqe w = random_wqe(b.rng, WqeOpcode::kSend, 256 * 100);
+    register_all(b, w, c.pd);
+    b.jobs.push_back(make_job(8, c, w, 1234, 55));
+    for (unsigned i = 0; i < when; ++i) b.step();
+    b.recheck = true;
+    b.step();
+    const bool before = when != 0;  // the job was here
+    EXPECT_EQ(b.top->stale_o, before);
+    const size_t so_far = b.descs.size();
+    ASSERT_TRUE(b.drain());
+    EXPECT_FALSE(b.top->stale_o);
+    ASSERT_EQ(b.turns.size(), 1u);
+    EXPECT_EQ(b.turns[0].end.more, before);
+    if (before) {
+      EXPECT_LE(b.descs.size(), so_far + 3) << when;
+      EXPECT_GE(b.descs.size(), 1u);
+    } else {
+      EXPECT_EQ(b.descs.size(), 100u);
+    }
+  }
+}
+
+// Jobs that had looked up before the change give a packet each; those behind them are not held up. stale_o lasts until
+// the last read of theirs has been taken.
+TEST(TxSegmenterTest, JobsOfBeforeAChangeAreStale) {
+  SegmenterBench b(Pace{100, 100, 0, 100, 100, 0});
+  std::vector<golden::Wqe> all;
+  for (uint16_t q = 0; q < 8; ++q) {
+    rtl::qpc_t c = make_context(b.rng, Transport::kUc, 1);
+    c.rate_en = false;
+    golden::Wqe w = random_wqe(b.rng, WqeOpcode::kSend, 256 * 4);
+    w.sges[0].lkey = q << 8;
+    register_all(b, w, c.pd);
+    b.jobs.push_back(make_job(q, c, w, 0, 0));
+  }
+  for (int i = 0; i < 30; ++i) b.step();
+  const size_t here = 8 - b.jobs.size();
+  ASSERT_GE(here, 3u);
+  ASSERT_LT(here, 8u);
+  b.recheck = true;
+  b.step();
+  b.pace.rd = 100;
+  size_t stale_reads = 0;
+  while (b.top->stale_o) {
+    ASSERT_LT(b.cycle, 1000u);
+    b.step();
+    stale_reads = b.reads.size();
+  }
+  // Each of those here has had its packet, and no more than one of another QP has left.
+  EXPECT_GE(stale_reads, here);
+  EXPECT_LE(stale_reads, here + 2);
+  ASSERT_TRUE(b.drain());
+  std::map<unsigned, unsigned> packets;
+  for (const auto& [r, cycle] : b.reads) ++packets[r.op.qpn];
+  for (uint16_t q = 0; q < here; ++q) EXPECT_EQ(packets[q], 1u) << q;
+  EXPECT_EQ(packets[7], 4u);
+}
+
+// The last read of a turn that is over still is one of before, until it has been taken.
+TEST(TxSegmenterTest, WaitingReadIsStale) {
+  SegmenterBench b(Pace{100, 100, 0, 100, 100, 0});
+  const rtl::qpc_t c = make_context(b.rng, Transport::kUc, 3);
+  const golden::Wqe w = random_wqe(b.rng, WqeOpcode::kSend, 64);
+  register_all(b, w, c.pd);
+  b.jobs.push_back(make_job(3, c, w, 0, 0));
+  for (int i = 0; i < 20; ++i) b.step();
+  ASSERT_TRUE(b.top->rd_valid_o);
+  b.recheck = true;
+  for (int i = 0; i < 10; ++i) {
+    b.step();
+    EXPECT_TRUE(b.top->stale_o);
+  }
+  b.pace.rd = 100;
+  b.step();
+  EXPECT_EQ(b.reads.size(), 1u);
+  EXPECT_FALSE(b.top->stale_o);
 }
 
 // An error found while decoding keeps its syndrome and vendor syndrome, and marks the QP.
@@ -1142,13 +1262,13 @@ TEST(TxSegmenterTest, TwoGibibytesEndWhereTheyShould) {
       b.jobs.push_back(j);
       ASSERT_TRUE(b.drain());
       ASSERT_EQ(b.descs.size(), 6u);
-      std::vector<rd_req_t> reads;
+      std::vector<xl_req_t> reads;
       for (unsigned k = 0; k < 6; ++k) {
         golden::SegmentQp qp = segment_qp(c, 0, 0);
         qp.ip_id = c.ip_id_fixed ? static_cast<uint16_t>(from) : 0;
         const golden::Packet p = golden::packet_at(qp, w, from + k);
         expect_packet(b.descs[k].first, 8, c, w, p);
-        for (const rd_req_t& r : reads_of(w, p, regions, b.descs[k].first.op)) reads.push_back(r);
+        for (const xl_req_t& r : reads_of(w, p, regions, b.descs[k].first.op)) reads.push_back(r);
       }
       ASSERT_EQ(b.reads.size(), reads.size());
       for (size_t i = 0; i < reads.size(); ++i) EXPECT_EQ(b.reads[i].first.pack(), reads[i].pack());

@@ -24,8 +24,8 @@ class PcieBench(unittest.TestCase):
             for name in ("result.json", "report.html", "tlp.log", "profile.toml"):
                 self.assertTrue((pathlib.Path(d) / name).is_file(), name)
             points = json.loads((pathlib.Path(d) / "result.json").read_text())["pcie_bench"]
-        self.assertEqual(len(points), 10)
-        self.assertEqual(len({x["name"] for x in points}), 10)
+        self.assertEqual(len(points), 12)
+        self.assertEqual(len({x["name"] for x in points}), 12)
         for x in points:
             if "latency" in x:
                 self.assertAlmostEqual(sum(q["duration_ns"] for q in x["parts"]), x["latency"]["p50_ns"], places=6)

@@ -301,6 +301,68 @@ TEST(ScenarioTest, ProfileBesideTheScenario) {
   EXPECT_EQ(parse_scenario("profile = \"gen4-200g\"\n" + kSmall, "a/b/s.toml").profile, "gen4-200g");
 }
 
+// Regions of scattered pages and with rights of their own.
+TEST(ScenarioTest, RegionsOfPagesAndRights) {
+  const Scenario s = parse_scenario(
+      "[[region]]\nsize = 20000\naccess = [\"local_write\", \"zero_based\"]\n"
+      "scattered = true\nlog_page = 13\nholes = [0, 2]\n" +
+          kSmall,
+      "s.toml");
+  EXPECT_EQ(s.regions[0].access, uint32_t{host::kLocalWrite | host::kZeroBased});
+  EXPECT_TRUE(s.regions[0].scattered);
+  EXPECT_EQ(s.regions[0].log_page, 13u);
+  EXPECT_EQ(s.regions[0].holes, (std::vector<uint64_t>{0, 2}));
+  EXPECT_EQ(s.regions[1].access, host::kAllRights);
+  const auto refused = [](const std::string& keys) {
+    return error_of("[[region]]\nsize = 20000\n" + keys + "\n" + kSmall);
+  };
+  EXPECT_TRUE(names(refused("access = [\"write\"]"), {"s.toml:3", "access", "remote_atomic"}));
+  EXPECT_TRUE(names(refused("access = \"local_write\""), {"access", "list of texts"}));
+  EXPECT_TRUE(names(refused("holes = [0]"), {"holes", "scattered"}));
+  EXPECT_TRUE(names(refused("log_page = 12"), {"log_page", "scattered"}));
+  EXPECT_TRUE(names(refused("scattered = true\nlog_page = 11"), {"log_page", "12 to 30"}));
+  EXPECT_TRUE(names(refused("scattered = true\nholes = [5]"), {"holes", "below 5"}));
+  EXPECT_TRUE(names(refused("scattered = true\nholes = [-1]"), {"holes", "below 5"}));
+  EXPECT_TRUE(names(refused("scattered = true\nholes = 1"), {"holes", "list"}));
+}
+
+// Faults of the device, and what they need.
+TEST(ScenarioTest, FaultsOfTheDevice) {
+  const std::string qp = "[[region]]\n[[qp]]\nname = \"q\"\nlog_sq_size = 4\nlog_cq_size = 2\n[[fault]]\n";
+  const Scenario s =
+      parse_scenario(qp + "kind = \"cq_overrun\"\nqp = \"q\"\n[[fault]]\nkind = \"temperature\"\ncelsius = -3.5\n"
+                          "[[fault]]\nkind = \"bus_master_off\"\nfor_ns = 7\n[[fault]]\nkind = \"unpin\"\n",
+                     "s.toml");
+  EXPECT_EQ(s.faults[0].value, 16u);
+  EXPECT_EQ(s.faults[1].celsius, -3.5);
+  EXPECT_EQ(s.faults[2].for_ns, 7);
+  EXPECT_EQ(s.faults[3].kind, FaultKind::kUnpin);
+  const auto refused = [&](const std::string& keys) { return error_of(qp + keys); };
+  EXPECT_TRUE(names(refused("kind = \"temperature\""), {"celsius", "missing"}));
+  EXPECT_TRUE(names(refused("kind = \"temperature\"\ncelsius = nan"), {"celsius", "-100 to 300"}));
+  EXPECT_TRUE(names(refused("kind = \"temperature\"\ncelsius = 1000"), {"celsius", "-100 to 300"}));
+  EXPECT_TRUE(names(refused("kind = \"temperature\"\ncelsius = 5\nqp = \"q\""), {"qp", "node"}));
+  EXPECT_TRUE(names(refused("kind = \"cq_overrun\""), {"qp", "missing"}));
+  EXPECT_TRUE(names(refused("kind = \"cq_overrun\"\nqp = \"q\"\ncount = 4"), {"count", "5 to 16"}));
+  EXPECT_TRUE(names(refused("kind = \"cq_overrun\"\nqp = \"q\"\ncount = 17"), {"count", "5 to 16"}));
+  EXPECT_TRUE(names(refused("kind = \"unpin\"\nqp = \"q\""), {"qp", "node"}));
+  EXPECT_TRUE(names(refused("kind = \"bus_master_off\"\nqp = \"q\""), {"qp", "node"}));
+  EXPECT_TRUE(names(error_of("[[region]]\n[[qp]]\nname = \"q\"\n[[fault]]\nkind = \"cq_overrun\"\nqp = \"q\"\n"),
+                    {"qp", "log_cq_size"}));
+  EXPECT_TRUE(names(refused(""), {"kind", "missing", "unpin", "removal"}));
+}
+
+// A diagnosis is a list of causes that there are; an empty one says that the run is clean.
+TEST(ScenarioTest, DiagnosisOfANode) {
+  const auto check = [](const std::string& keys) { return kSmall + "[[check]]\n" + keys + "\n"; };
+  EXPECT_TRUE(parse_scenario(check("diagnosis = []"), "s.toml").checks[0].diagnosis->empty());
+  EXPECT_EQ(*parse_scenario(check("diagnosis = [\"mr_key\"]"), "s.toml").checks[0].diagnosis,
+            std::vector<std::string>{"mr_key"});
+  EXPECT_FALSE(parse_scenario(check("frames = 1"), "s.toml").checks[0].diagnosis);
+  EXPECT_TRUE(names(error_of(check("diagnosis = [\"x\"]")), {"diagnosis", "'x'", "--rules"}));
+  EXPECT_TRUE(names(error_of(check("diagnosis = \"mr_key\"")), {"diagnosis", "list of texts"}));
+}
+
 // The examples can be read.
 TEST(ScenarioTest, Examples) {
   for (const char* name : {"two_queues", "faults", "failing_check", "tx_formats", "sharing"}) {

@@ -344,8 +344,8 @@ TEST(SensitivityTest, ValuesStayWithinWhatIsAllowed) {
   p.set("pcie.pd_credits=4");
   p.set("wire.latency=0.001");
   const auto keys = varied_keys(p, 20);
-  EXPECT_EQ(key(keys, "gpu.read_latency").lo.value, "70.4");
-  EXPECT_EQ(key(keys, "gpu.read_latency").hi.value, "105.6");
+  EXPECT_EQ(key(keys, "gpu.read_latency").lo.value, "68.8");
+  EXPECT_EQ(key(keys, "gpu.read_latency").hi.value, "103.2");
   EXPECT_EQ(key(keys, "gpu.read_latency").lo.note, "");
   EXPECT_EQ(key(keys, "clock.core_period").lo.value, "800");
   EXPECT_EQ(key(keys, "pcie.lanes").lo.value, "12");

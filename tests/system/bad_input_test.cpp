@@ -275,7 +275,27 @@ class BadInputTest : public SystemTest {
   void patch_context(uint32_t qpn, unsigned dw, uint32_t clear, uint32_t set) {
     const uint64_t at = uint64_t{qpn} * 128 + 4 * dw;
     ctx().write32(1, at, (static_cast<uint32_t>(ctx().read(1, at, 4)) & ~clear) | set);
-    ctx().write32(1, kCmd, qpn << 8 | pkg::CmdQpModify);
+    ctx().write32(1, kCmd, qpn << 8 | pkg::CmdQpCreate);
+  }
+
+  /// A region that no driver would register: [bus, bus + length) under address va, written over the entry of a good
+  /// one.
+  host::Mr odd_region(uint64_t va, uint64_t bus, uint64_t length) {
+    host::Mr odd = ctx().reg_mr(kPd, host::Space::kHost, 0, 4096, 0);
+    rtl::mpt_t m;
+    m.valid = true;
+    m.variant = static_cast<uint8_t>(odd.lkey);
+    m.pd = kPd;
+    m.start = odd.addr = va;
+    m.length = odd.length = length;
+    m.iova = bus;
+    odd.offset = bus - pcie::kGpuBase;
+    const auto words = m.pack();
+    for (unsigned i = 0; i < words.size(); ++i) {
+      ctx().write32(1, pkg::MptBase + uint64_t{odd.lkey >> 8} * 64 + 4 * i, words[i]);
+    }
+    ctx().write32(1, kCmd, odd.lkey >> 8 << 8 | pkg::CmdMkeyModify);
+    return odd;
   }
 
   host::Mr mr{};
@@ -591,10 +611,11 @@ TEST_F(BadInputTest, OutsideTheRegionIsRefused) {
     expect_refused(local(top.lkey, ~0ull - 62), WcStatus::kLocProtErr, Vendor::kBounds);
     expect_refused(local(top.lkey, ~0ull, 4096), WcStatus::kLocProtErr, Vendor::kBounds);
     // One that goes round itself: no message does.
-    const auto round = ctx().reg_mr(kPd, host::Space::kGpu, mr.offset, 8192, ~0ull - 4095);
+    const uint64_t bus = pcie::kGpuBase + mr.offset;
+    const auto round = odd_region(~0ull - 4095, bus, 8192);
     expect_refused(local(round.lkey, ~0ull - 62), WcStatus::kLocProtErr, Vendor::kBounds);
     expect_refused(local(round.lkey, 0), WcStatus::kLocProtErr, Vendor::kBounds);
-    const auto all = ctx().reg_mr(kPd, host::Space::kGpu, mr.offset, ~0ull, 0);
+    const auto all = odd_region(0, bus, ~0ull);
     expect_refused(local(all.lkey, ~0ull - 62), WcStatus::kLocProtErr, Vendor::kBounds);
     const auto none = ctx().reg_mr(kPd, host::Space::kGpu, mr.offset, 0, kVa);
     expect_refused(local(none.lkey, kVa, 1), WcStatus::kLocProtErr, Vendor::kBounds);
@@ -631,7 +652,7 @@ TEST_F(BadInputTest, BadMtuIsRefused) {
 // it.
 TEST_F(BadInputTest, FailedPayloadReadIsReported) {
   scenario([&] {
-    const auto hole = ctx().reg_mr(kPd, host::Space::kGpu, kNowhere - pcie::kGpuBase, 1 << 20, kVa);
+    const auto hole = odd_region(kVa, kNowhere, 1 << 20);
     for (uint64_t length : {1u, 64u, 1024u, 1025u, 20'000u}) {
       SCOPED_TRACE(fmt::format("{} B", length));
       const uint64_t logged = log_count(), completions = counter("cpl_ur");
@@ -664,7 +685,8 @@ TEST_F(BadInputTest, FailedReadAmidAMessageEndsIt) {
   scenario([&] {
     for (uint64_t good_bytes : {1024u, 3072u, 3584u, 12 * 1024u}) {
       SCOPED_TRACE(fmt::format("{} good bytes", good_bytes));
-      const auto edge = ctx().reg_mr(kPd, host::Space::kGpu, pcie::kGpuSize - good_bytes, 1 << 20, kVa);
+      system().node().hub->gpu_pages().pin(pcie::kGpuSize - good_bytes, good_bytes, {});
+      const auto edge = odd_region(kVa, pcie::kGpuBase + pcie::kGpuSize - good_bytes, 1 << 20);
       ctx().modify_qp_rts(bad, path);
       const size_t frames = frames_of(bad->qpn);
       const uint16_t first = bad->pi;
@@ -864,7 +886,8 @@ TEST_F(BadInputTest, WritesOfAnyShapeAreSafe) {
       for (unsigned len : {1u, 2u, 3u, 5u, 8u, 64u}) go(1, kCmd + 4 + at, len);  // beside the command register
     }
     for (uint64_t value : {uint64_t{0xffffff00}, 0x00040000 | pkg::CmdQpModify, 0x00040000 | pkg::CmdQp2Err,
-                           0x00040000 | pkg::CmdCqModify, 0x01000000 | pkg::CmdMkeyModify, uint64_t{4}, uint64_t{7}}) {
+                           0x00040000 | pkg::CmdCqModify, 0x01000000 | pkg::CmdMkeyModify, 0x00040000 | pkg::CmdQpQuery,
+                           0x00040000 | pkg::CmdCqQuery, 0x00040000 | pkg::CmdQpCreate, uint64_t{7}}) {
       ctx().write32(1, kCmd, static_cast<uint32_t>(value));  // index out of range, unknown operation
       ++want;
     }
@@ -1099,9 +1122,18 @@ class Hostile {
               noise(1 + rng_() % 32));
         break;
       case 8:  // commands, also senseless ones and amid traffic
-        switch (rng_() % 5) {
+        switch (rng_() % 8) {
           case 0:
             command(pkg::CmdQpModify, qp->qpn);
+            break;
+          case 4:
+            command(pkg::CmdQpCreate, qp->qpn);
+            break;
+          case 5:
+            command(pkg::CmdQpQuery, qp->qpn);
+            break;
+          case 6:
+            command(pkg::CmdCqQuery, qp->cq->cqn);
             break;
           case 1:
             command(pkg::CmdQp2Err, qp->qpn);
@@ -1113,7 +1145,7 @@ class Hostile {
             command(pkg::CmdMkeyModify, keys_[rng_() % keys_.size()].lkey >> 8);
             break;
           default:
-            command(4 + rng_() % 4, static_cast<uint32_t>(rng_() & 0xffffff));
+            command(4 + rng_() % 4, static_cast<uint32_t>(rng_() & 0xffffff) | 0x400);
             break;
         }
         break;
@@ -1142,7 +1174,7 @@ class Hostile {
 
   /// Ends what it has begun: a long message may still be on its way.
   void quiesce() {
-    for (auto* qp : qps_) ctx_.modify_qp_err(qp);
+    for (auto* qp : qps_) command(pkg::CmdQp2Err, qp->qpn);  // refused where its state is Reset
   }
 
  private:
@@ -1202,7 +1234,7 @@ class Hostile {
     const uint64_t base = rng_() % 2 ? qp.ring : rng_() % 2 ? rng_() & 0x0fff'ffc0 : rng_();
     for (unsigned i = 0; i < 8; ++i) b[24 + i] = static_cast<uint8_t>(base >> 8 * i);
     table(uint64_t{qp.qpn} * 128, b);
-    command(pkg::CmdQpModify, qp.qpn);
+    command(rng_() % 2 ? pkg::CmdQpCreate : pkg::CmdQpModify, qp.qpn);
   }
   void region(const host::Mr& mr) {
     auto b = noise(64);

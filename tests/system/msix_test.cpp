@@ -16,14 +16,21 @@ namespace bar2 = regs::bar2;
 
 class MsixTest : public SystemTest {
  protected:
-  host::Cq* event_cq(host::CompChannel*& channel, const host::Moderation& moderation = {}, unsigned vector = 5) {
-    channel = ctx().create_comp_channel();
-    return ctx().create_cq(6, channel, vector, moderation);
-  }
-  host::Qp* ready_qp(host::Cq* cq) {
-    auto* qp = ctx().create_qp(cq, {});
-    ctx().modify_qp_rts(qp, {});
-    return qp;
+  static constexpr unsigned kVector = 5;
+
+  /// A buffer, and a QP ready to send whose CQ has completion events.
+  struct Queue {
+    host::Mr mr;
+    host::CompChannel* channel;
+    host::Cq* cq;
+    host::Qp* qp;
+  };
+  Queue ready(const host::Moderation& moderation = {}) {
+    Queue q{gpu_buffer(4096), ctx().create_comp_channel(), nullptr, nullptr};
+    q.cq = ctx().create_cq(6, q.channel, kVector, moderation);
+    q.qp = ctx().create_qp(q.cq, {});
+    ctx().modify_qp_rts(q.qp, {});
+    return q;
   }
   uint64_t sent() { return nic().bars().counter("irq_sent"); }
   Nic& nic() { return *system().node(0).nic; }
@@ -36,26 +43,23 @@ class MsixTest : public SystemTest {
 TEST_F(MsixTest, CqeIsVisibleBeforeTheMessage) {
   make();
   expect_done([&] {
-    const auto mr = gpu_buffer(4096);
-    host::CompChannel* channel = nullptr;
-    auto* cq = event_cq(channel);
-    auto* qp = ready_qp(cq);
+    const Queue q = ready();
     unsigned messages = 0, early = 0;
     hub().on_message([&](uint64_t addr, uint32_t data) {
       ++messages;
       EXPECT_EQ(addr, pcie::kIrqBase);
-      EXPECT_EQ(data, 5u);
-      early += !ctx().poll_cq(cq).has_value();
+      EXPECT_EQ(data, kVector);
+      early += !ctx().poll_cq(q.cq).has_value();
     });
     for (unsigned i = 0; i < 20; ++i) {
-      ctx().req_notify_cq(cq);
-      ctx().post_send(qp, write(mr, 64, i));
-      EXPECT_EQ(ctx().get_cq_event(channel, us(50)), cq);
+      ctx().req_notify_cq(q.cq);
+      ctx().post_send(q.qp, write(q.mr, 64, i));
+      EXPECT_EQ(ctx().get_cq_event(q.channel, us(50)), q.cq);
     }
     EXPECT_EQ(messages, 20u);
     EXPECT_EQ(early, 0u);
     EXPECT_EQ(sent(), 20u);
-    EXPECT_EQ(ctx().get_cq_event(channel, us(5)), nullptr);
+    EXPECT_EQ(ctx().get_cq_event(q.channel, us(5)), nullptr);
   });
 }
 
@@ -63,17 +67,14 @@ TEST_F(MsixTest, CqeIsVisibleBeforeTheMessage) {
 TEST_F(MsixTest, NoWakeUpIsLost) {
   make();
   expect_done([&] {
-    const auto mr = gpu_buffer(4096);
-    host::CompChannel* channel = nullptr;
-    auto* cq = event_cq(channel);
-    auto* qp = ready_qp(cq);
+    const Queue q = ready();
     std::mt19937_64 rng(test_seed());
     for (unsigned i = 0; i < 1000; ++i) {
-      ctx().post_send(qp, write(mr, 64, i));
+      ctx().post_send(q.qp, write(q.mr, 64, i));
       sc_core::wait(Time(static_cast<double>(rng() % 1200), sc_core::SC_NS));
-      ctx().req_notify_cq(cq);
-      ASSERT_EQ(ctx().get_cq_event(channel, us(50)), cq) << "race " << i;
-      ASSERT_TRUE(ctx().poll_cq(cq).has_value());
+      ctx().req_notify_cq(q.cq);
+      ASSERT_EQ(ctx().get_cq_event(q.channel, us(50)), q.cq) << "race " << i;
+      ASSERT_TRUE(ctx().poll_cq(q.cq).has_value());
     }
     EXPECT_EQ(sent(), 1000u);
   });
@@ -83,25 +84,22 @@ TEST_F(MsixTest, NoWakeUpIsLost) {
 TEST_F(MsixTest, ModerationByCountAndTime) {
   make();
   expect_done([&] {
-    const auto mr = gpu_buffer(4096);
-    host::CompChannel* channel = nullptr;
-    auto* cq = event_cq(channel, {4, 20});
-    auto* qp = ready_qp(cq);
+    const Queue q = ready({4, 20});
     std::vector<double> at;
     hub().on_message([&](uint64_t, uint32_t) { at.push_back(sc_core::sc_time_stamp().to_seconds() * 1e6); });
     const auto polled = [&](unsigned n) {
-      for (unsigned i = 0; i < n; ++i) ASSERT_TRUE(ctx().wait_cq(cq, us(50)).has_value());
+      for (unsigned i = 0; i < n; ++i) ASSERT_TRUE(ctx().wait_cq(q.cq, us(50)).has_value());
     };
-    ctx().req_notify_cq(cq);
-    for (unsigned i = 0; i < 4; ++i) ctx().post_send(qp, write(mr, 64, i));
+    ctx().req_notify_cq(q.cq);
+    for (unsigned i = 0; i < 4; ++i) ctx().post_send(q.qp, write(q.mr, 64, i));
     polled(4);
-    EXPECT_EQ(ctx().get_cq_event(channel, us(50)), cq);
+    EXPECT_EQ(ctx().get_cq_event(q.channel, us(50)), q.cq);
     EXPECT_EQ(at.size(), 1u);
-    ctx().req_notify_cq(cq);
+    ctx().req_notify_cq(q.cq);
     sc_core::wait(us(2));
     const double start = sc_core::sc_time_stamp().to_seconds() * 1e6;
-    for (unsigned i = 0; i < 3; ++i) ctx().post_send(qp, write(mr, 64, i));
-    EXPECT_EQ(ctx().get_cq_event(channel, us(50)), cq);
+    for (unsigned i = 0; i < 3; ++i) ctx().post_send(q.qp, write(q.mr, 64, i));
+    EXPECT_EQ(ctx().get_cq_event(q.channel, us(50)), q.cq);
     ASSERT_EQ(at.size(), 2u);
     EXPECT_GT(at[1] - start, 20.0);
     EXPECT_LT(at[1] - start, 22.0);
@@ -113,17 +111,14 @@ TEST_F(MsixTest, ModerationByCountAndTime) {
 TEST_F(MsixTest, SolicitedOnlyWaitsForAFailure) {
   make();
   expect_done([&] {
-    const auto mr = gpu_buffer(4096);
-    host::CompChannel* channel = nullptr;
-    auto* cq = event_cq(channel);
-    auto* qp = ready_qp(cq);
-    ctx().req_notify_cq(cq, true);
-    ctx().post_send(qp, write(mr, 64, 1));
-    EXPECT_EQ(ctx().get_cq_event(channel, us(20)), nullptr);
-    auto bad = write(mr, 64, 2);
+    const Queue q = ready();
+    ctx().req_notify_cq(q.cq, true);
+    ctx().post_send(q.qp, write(q.mr, 64, 1));
+    EXPECT_EQ(ctx().get_cq_event(q.channel, us(20)), nullptr);
+    auto bad = write(q.mr, 64, 2);
     bad.lkey ^= 0xff;
-    ctx().post_send(qp, bad);
-    EXPECT_EQ(ctx().get_cq_event(channel, us(20)), cq);
+    ctx().post_send(q.qp, bad);
+    EXPECT_EQ(ctx().get_cq_event(q.channel, us(20)), q.cq);
   });
 }
 
@@ -131,13 +126,10 @@ TEST_F(MsixTest, SolicitedOnlyWaitsForAFailure) {
 TEST_F(MsixTest, MaskKeepsTheMessagePending) {
   make();
   expect_done([&] {
-    const auto mr = gpu_buffer(4096);
-    host::CompChannel* channel = nullptr;
-    auto* cq = event_cq(channel);
-    auto* qp = ready_qp(cq);
+    const Queue q = ready();
     ConfigSpace& config = nic().config();
     const unsigned control = find_capability(config, 0x11) + 2;
-    const uint64_t ctrl = bar2::kMsixCtrl + 5 * bar2::kMsixStride;
+    const uint64_t ctrl = bar2::kMsixCtrl + kVector * bar2::kMsixStride;
     for (bool function : {false, true}) {
       const uint64_t before = sent();
       if (function)
@@ -145,18 +137,18 @@ TEST_F(MsixTest, MaskKeepsTheMessagePending) {
       else
         ctx().write32(2, ctrl, 1);
       for (unsigned i = 0; i < 3; ++i) {
-        ctx().req_notify_cq(cq);
-        ctx().post_send(qp, write(mr, 64, i));
-        ASSERT_TRUE(ctx().wait_cq(cq, us(50)).has_value());
+        ctx().req_notify_cq(q.cq);
+        ctx().post_send(q.qp, write(q.mr, 64, i));
+        ASSERT_TRUE(ctx().wait_cq(q.cq, us(50)).has_value());
       }
-      EXPECT_EQ(ctx().get_cq_event(channel, us(5)), nullptr);
-      EXPECT_EQ(ctx().read(2, bar2::kMsixPba, 8), uint64_t{1} << 5);
+      EXPECT_EQ(ctx().get_cq_event(q.channel, us(5)), nullptr);
+      EXPECT_EQ(ctx().read(2, bar2::kMsixPba, 8), uint64_t{1} << kVector);
       EXPECT_EQ(sent(), before);
       if (function)
         config.write(control, 2, config.read(control, 2) & ~0x4000u);
       else
         ctx().write32(2, ctrl, 0);
-      EXPECT_EQ(ctx().get_cq_event(channel, us(20)), cq);
+      EXPECT_EQ(ctx().get_cq_event(q.channel, us(20)), q.cq);
       EXPECT_EQ(sent(), before + 1);
       EXPECT_EQ(ctx().read(2, bar2::kMsixPba, 8), 0u);
     }
@@ -167,17 +159,14 @@ TEST_F(MsixTest, MaskKeepsTheMessagePending) {
 TEST_F(MsixTest, GarbageIsHarmless) {
   make();
   expect_done([&] {
-    const auto mr = gpu_buffer(4096);
-    host::CompChannel* channel = nullptr;
-    auto* cq = event_cq(channel);
-    auto* qp = ready_qp(cq);
+    const Queue q = ready();
     for (unsigned cqn = 900; cqn < 1024; ++cqn) ctx().write32(0, cqn * 0x100 + 0x18, 0xffffffff);
-    ctx().write32(2, bar2::kMsixAddrLo + 4 + 5 * bar2::kMsixStride, 0x7fffffff);
-    ctx().write32(2, bar2::kMsixAddrLo + 5 * bar2::kMsixStride, 0xffffffff);
-    ctx().req_notify_cq(cq);
-    ctx().post_send(qp, write(mr, 64, 1));
-    EXPECT_EQ(ctx().get_cq_event(channel, us(20)), nullptr);
-    EXPECT_TRUE(ctx().poll_cq(cq).has_value());
+    ctx().write32(2, bar2::kMsixAddrLo + 4 + kVector * bar2::kMsixStride, 0x7fffffff);
+    ctx().write32(2, bar2::kMsixAddrLo + kVector * bar2::kMsixStride, 0xffffffff);
+    ctx().req_notify_cq(q.cq);
+    ctx().post_send(q.qp, write(q.mr, 64, 1));
+    EXPECT_EQ(ctx().get_cq_event(q.channel, us(20)), nullptr);
+    EXPECT_TRUE(ctx().poll_cq(q.cq).has_value());
     EXPECT_EQ(hub().counters().unsupported_write, 1u);
   });
 }

@@ -31,6 +31,7 @@ struct Arrangement {
   std::string profile = "seed-400g";
   uint64_t write_at_ps = 0;  ///< first shot: after "ready" the kernel stores `written` over the data; 0: it doesn't
   uint8_t written = 0;
+  uint64_t kernel_gap_ps = 0;  ///< first shot: from "ready" on a kernel stores 256 B each time, over the data; 0: none
 };
 
 class PathsTest : public SystemTest {
@@ -38,8 +39,9 @@ class PathsTest : public SystemTest {
   struct Result {
     PathTable table;
     host::PathTrace trace;
-    std::vector<uint8_t> payload;  ///< of the frames, in order
-    uint64_t sampled_ps = 0;       ///< NIC's read has taken its data
+    std::vector<uint8_t> payload;   ///< of the frames, in order
+    uint64_t sampled_ps = 0;        ///< NIC's read has taken its data
+    std::vector<uint64_t> samples;  ///< of each of its TLPs, in order
   };
 
   std::vector<Result> measure(const Arrangement& s) {
@@ -56,6 +58,12 @@ class PathsTest : public SystemTest {
                 for (const Shot& x : s.shots) {
                   const size_t first = recorder.events.size(), frames = recorder.frames.size();
                   const auto kernel = [&] {
+                    if (s.kernel_gap_ps != 0) {
+                      host::Kernel k;
+                      k.at = runner->gpu_offset(), k.bytes = x.bytes, k.store = 256, k.seed = 77;
+                      k.stores = 20'000'000 / s.kernel_gap_ps, k.gap = from_ps(s.kernel_gap_ps);
+                      runner->gpu().run(k);
+                    }
                     if (s.write_at_ps == 0 || !out.empty()) return;
                     sc_core::sc_spawn([&] {
                       sc_core::wait(from_ps(s.write_at_ps));
@@ -72,7 +80,9 @@ class PathsTest : public SystemTest {
                                        extra_cycles(declared_extra_cycles()));
                   r.table = make_path_table(r.trace, t, events, system().profile(), *n.hub);
                   for (const Event& e : events) {
-                    if (e.kind == EventKind::kMemRdEnd && e.op.wqe == r.trace.wqe) r.sampled_ps = e.ps;
+                    if (e.kind != EventKind::kMemRdEnd || e.op.wqe != r.trace.wqe) continue;
+                    r.sampled_ps = e.ps;
+                    r.samples.push_back(e.ps);
                   }
                   for (size_t i = frames; i < recorder.frames.size(); ++i) {
                     const auto& f = recorder.frames[i].bytes;
@@ -232,6 +242,60 @@ TEST_F(PathsTest, BytesAreThoseOfTheRead) {
       EXPECT_EQ(run[0]["payload"].get<std::vector<uint8_t>>(), expected);
       EXPECT_EQ(run[0]["ps"], plain[0]["ps"]);
     }
+  }
+}
+
+// A kernel goes over the buffer all the while: every 512 B on the wire (pcie.mrrs) are those that GPU memory held when
+// the NIC read them; on the staged path every 256 B (pcie.mps) those of the copy engine's instant.
+TEST_F(PathsTest, BytesOfARunningKernel) {
+  for (const Path path : {Path::kGdr, Path::kStaged}) {
+    SCOPED_TRACE(host::to_string(path));
+    const bool gdr = path == Path::kGdr;
+    const std::string text = isolated([&] {
+      constexpr uint64_t kBytes = 4096, kGap = 331;  // ps
+      constexpr unsigned kStore = 256;
+      Arrangement s;
+      s.sets = {"pcie.mps=256", "pcie.mrrs=512"};
+      s.shots = {{path, kBytes}};
+      s.kernel_gap_ps = kGap;
+      const auto r = measure(s).at(0);
+      const auto held = [&](uint64_t offset, uint64_t ps) {
+        uint8_t byte = pattern_byte((1 << 20) + offset, 7);
+        // Store n is made n + 1 gaps after "ready".
+        const uint64_t stores = ps <= r.trace.ready_ps ? 0 : (ps - r.trace.ready_ps - 1) / kGap;
+        const uint64_t slots = kBytes / kStore, slot = offset / kStore;
+        if (stores > slot) {
+          const uint64_t n = slot + (stores - 1 - slot) / slots * slots;
+          byte = pattern_byte(n * kStore + offset % kStore, 77);
+        }
+        return byte;
+      };
+      const uint64_t piece = gdr ? 512 : 256;
+      std::vector<uint64_t> at = r.samples;
+      if (!gdr) {
+        at.clear();
+        const double byte_ps = 8000.0 / system().profile().number("gpu.copy_bandwidth");
+        for (uint64_t i = 0; i < kBytes / piece; ++i) {
+          at.push_back(r.trace.copy.first_read_ps + static_cast<uint64_t>(byte_ps * 256.0 * static_cast<double>(i)));
+        }
+      }
+      std::string wrong;
+      if (at.size() != kBytes / piece) return fmt::format("{} reads", at.size());
+      if (r.payload.size() != kBytes) return fmt::format("{} B on the wire", r.payload.size());
+      uint64_t of_one_instant = 0, seen = 0;
+      for (uint64_t i = 0; i < kBytes; ++i) {
+        // A store and a read within a ps of one another: either is right.
+        const uint64_t t = at[i / piece];
+        const bool ok = r.payload[i] == held(i, t - 1) || r.payload[i] == held(i, t + 2);
+        if (!ok && wrong.size() < 200) wrong += fmt::format("byte {} ", i);
+        of_one_instant += r.payload[i] == held(i, at[0]);
+        seen += r.payload[i] != pattern_byte((1 << 20) + i, 7);
+      }
+      if (of_one_instant == kBytes) wrong += "the message is of one instant";
+      if (seen < kBytes / 2) wrong += "the kernel's stores were not seen";
+      return wrong.empty() ? std::string("good") : wrong;
+    });
+    EXPECT_EQ(text, "good");
   }
 }
 

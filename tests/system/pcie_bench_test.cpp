@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -66,7 +68,7 @@ BenchSpec spec(BenchOp op, unsigned size, bool gpu = false, unsigned offset = 0,
   s.gpu = gpu;
   s.offset = offset;
   s.window = 256 << 10;
-  s.transfers = transfers != 0 ? transfers : is_latency(op) ? 20 : std::min(1000u, 200000u / size + 150);
+  s.transfers = transfers != 0 ? transfers : is_latency(op) ? 20 : std::min(600u, 100000u / size + 150);
   return s;
 }
 
@@ -84,30 +86,31 @@ void expect_share(const BenchResult& r, double share, const std::string& where) 
   EXPECT_GT(r.measured_transfers, 0u) << what;
 }
 
-/// Of reads and writes in turns with a short TLP behind long ones: the link's transmit buffer holds two TLPs, however
-/// short, and stops the pins where a longer one would let them go on (docs/pcie-bench.md#limits).
-constexpr double kShortTlps = 0.8;
-
-// Transfers that begin at a cache line: reads, writes and both reach 0.98 of what link and beats let through, from Gen3
-// x8 to Gen5 x16, at several MPS and MRRS.
-TEST(PcieBenchTest, AlignedTransfersReachTheBound) {
+// Reads, writes and both in turns reach 0.98 of what link and beats let through: from Gen1 x4 to Gen6 x8, at several
+// MPS and MRRS, at any offset, from one byte to a page.
+TEST(PcieBenchTest, EveryTransferReachesTheBound) {
   struct Setting {
     unsigned generation, lanes, mps, mrrs;
     bool gpu;
   };
+  unsigned n = 0;
   for (const Setting s :
-       {Setting{3, 8, 256, 512, false}, Setting{4, 16, 256, 512, true}, Setting{5, 16, 512, 512, false},
-        Setting{3, 8, 128, 128, true}, Setting{5, 16, 256, 1024, true}, Setting{4, 8, 4096, 4096, false}}) {
+       {Setting{5, 16, 512, 512, false}, Setting{3, 8, 256, 512, true}, Setting{4, 16, 256, 512, false},
+        Setting{5, 16, 256, 1024, true}, Setting{3, 8, 128, 128, false}, Setting{4, 8, 4096, 4096, false},
+        Setting{5, 16, 512, 4096, true}, Setting{6, 8, 512, 512, false}, Setting{1, 4, 256, 512, false}}) {
     const std::string where =
         fmt::format("Gen{} x{} MPS {} MRRS {} {}", s.generation, s.lanes, s.mps, s.mrrs, s.gpu ? "GPU" : "host");
+    const unsigned first = n++;
     test::isolated([&] {
       World w(profile(link(s.generation, s.lanes, s.mps, s.mrrs)));
       w.run([&] {
         for (const BenchOp op : kBandwidths) {
+          unsigned k = first;  // another offset for each size, and for each setting
           for (const unsigned size : kSizes) {
-            const unsigned unit = spec(op, size).unit();
-            const bool tail = op == BenchOp::kBwRdwr && (size > s.mps ? size % s.mps : s.mps % unit) != 0;
-            expect_share(w.measure(spec(op, size, s.gpu)), tail ? kShortTlps : 0.98, where);
+            constexpr unsigned kOffsets[] = {1, 32, 63, 4, 33, 60, 31, 2};
+            const unsigned odd = kOffsets[k++ % std::size(kOffsets)];
+            expect_share(w.measure(spec(op, size, s.gpu)), 0.98, where);
+            expect_share(w.measure(spec(op, size, s.gpu, odd)), 0.98, where);
           }
         }
       });
@@ -116,29 +119,72 @@ TEST(PcieBenchTest, AlignedTransfersReachTheBound) {
   }
 }
 
-// Writes do at any offset.
-TEST(PcieBenchTest, WritesAtAnyOffsetReachTheBound) {
-  World w(profile(link(5, 16)));
-  w.run([&] {
-    for (const unsigned offset : {1, 4, 31, 60, 63}) {
-      for (const unsigned size : kSizes) {
-        expect_share(w.measure(spec(BenchOp::kBwWr, size, size % 2 == 0, offset)), size > 512 ? 0.97 : 0.98,
-                     "Gen5 x16");
-      }
-    }
-  });
+// At Gen5 x16, where a cycle more a transfer shows at once, every size at every kind of offset, with the profile's own
+// credits.
+TEST(PcieBenchTest, OffsetsCostNothingAtGen5) {
+  for (const BenchOp op : kBandwidths) {
+    test::isolated([&] {
+      World w;
+      w.run([&] {
+        for (const unsigned offset : {1, 4, 31, 32, 33, 60, 63}) {
+          for (const unsigned size : {61, 64, 65, 97, 128, 257, 512, 1500}) {
+            expect_share(w.measure(spec(op, size, size % 2 == 0, offset, 400)), 0.98, "Gen5 x16");
+          }
+        }
+      });
+      return std::string();
+    });
+  }
 }
 
-// Where the link and not the beat is the bound, offsets cost nothing beyond their TLPs.
-TEST(PcieBenchTest, AnyOffsetReachesTheBoundOfAnEightLaneLink) {
-  World w(profile(link(3, 8, 256, 512)));
-  w.run([&] {
-    for (const BenchOp op : kBandwidths) {
-      for (const unsigned offset : {1, 4, 32, 63}) {
-        for (const unsigned size : kSizes) expect_share(w.measure(spec(op, size, false, offset)), 0.98, "Gen3 x8");
-      }
+// The rows of pcie_vectors.txt as the NIC reaches them: 0.98 of the lesser of link and beats, where that is the link
+// not less than the published model, but for writes of 1 B (LinkTest.BandwidthLiesBetweenModelAndBound says why).
+TEST(PcieBenchTest, EveryRowOfTheVectorsReachesTheBound) {
+  std::ifstream file(std::string(RNICSIM_TEST_DATA) + "/data/pcie_vectors.txt");
+  ASSERT_TRUE(file) << "tests/data/pcie_vectors.txt is missing";
+  struct Row {
+    unsigned size;
+    double model[3];  // MWr, MRd, both
+  };
+  std::vector<std::pair<std::vector<std::string>, std::vector<Row>>> blocks;
+  for (std::string line; std::getline(file, line);) {
+    unsigned gen, lanes, mps, mrrs, rcb;
+    char yes[8] = {};
+    Row r{};
+    if (std::sscanf(line.c_str(), "gen%u x%u MPS %u MRRS %u RCB %u rcb_chunks %7s", &gen, &lanes, &mps, &mrrs, &rcb,
+                    yes) == 6) {
+      auto set = link(gen, lanes, mps, mrrs);
+      set.push_back(fmt::format("pcie.rcb={}", rcb));
+      set.push_back(std::string("completer.cut=") + (std::string(yes) == "True" ? "rcb" : "largest"));
+      blocks.push_back({std::move(set), {}});
+    } else if (std::sscanf(line.c_str(), " size %u MWr %lf MRd %lf MRd+MWr %lf", &r.size, &r.model[0], &r.model[1],
+                           &r.model[2]) == 4) {
+      ASSERT_FALSE(blocks.empty());
+      blocks.back().second.push_back(r);
     }
-  });
+  }
+  unsigned rows = 0;
+  for (const auto& [set, lines] : blocks) {
+    test::isolated([&, &set = set, &lines = lines] {
+      World w(profile(set));
+      w.run([&] {
+        for (const Row& row : lines) {
+          for (const unsigned k : {0, 1, 2}) {
+            constexpr BenchOp kOps[] = {BenchOp::kBwWr, BenchOp::kBwRd, BenchOp::kBwRdwr};
+            const BenchResult r = w.measure(spec(kOps[k], row.size));
+            const std::string where = fmt::format("{}", fmt::join(set, " "));
+            expect_share(r, 0.98, where);
+            if (r.bound.link_gbps() <= r.bound.beat_gbps() && (k != 0 || row.size != 1)) {
+              EXPECT_GE(r.gbps, 0.98 * row.model[k]) << bench_name(kOps[k]) << " " << row.size << " B, " << where;
+            }
+          }
+        }
+      });
+      return std::string();
+    });
+    rows += static_cast<unsigned>(lines.size());
+  }
+  EXPECT_EQ(rows, 40u);
 }
 
 // The latency of a lone read is what its way takes: cycles, bytes on the links, flight, hub, memory, and the next edge.
@@ -217,6 +263,35 @@ TEST(PcieBenchTest, SlowerMemoryShowsInItsRow) {
   EXPECT_EQ(run({"host.read_latency=103"}), "282 103000");
 }
 
+// A warm last-level cache, one that a DMA write has filled, and another NUMA node are seen in the row of the memory;
+// HBM channels cost a lone read nothing.
+TEST(PcieBenchTest, CacheAndNumaNodes) {
+  const auto run = [](const std::vector<std::string>& set, BenchOp op, bool warm, bool gpu = false) {
+    return test::isolated([&] {
+      std::string out;
+      World w(profile(set));
+      w.run([&] {
+        BenchSpec s = spec(op, 64, gpu);
+        s.warm = warm;
+        const BenchResult r = w.measure(s);
+        out = fmt::format("{} {} {} {}", r.latencies_ns.back(), part(r, "memory"), part(r, "last-level cache"),
+                          part(r, "to the other NUMA node and back"));
+      });
+      return out;
+    });
+  };
+  const std::string cache = "host.llc_size=33554432";
+  const std::vector<std::string> far{"host.numa_nodes=2", "host.numa_node=1"};
+  EXPECT_EQ(run({cache}, BenchOp::kLatRd, false), "269 90000 0 0");
+  EXPECT_EQ(run({cache}, BenchOp::kLatRd, true), "209 0 30000 0");
+  EXPECT_EQ(run({}, BenchOp::kLatRd, true), "269 90000 0 0");
+  EXPECT_EQ(run(far, BenchOp::kLatRd, false), "369 90000 0 100000");
+  EXPECT_EQ(run({cache, far[0], far[1]}, BenchOp::kLatRd, true), "309 0 30000 100000");
+  const std::string behind = run({cache}, BenchOp::kLatWrrd, false);
+  EXPECT_NE(behind.find(" 0 30000 0"), std::string::npos) << behind;
+  EXPECT_EQ(run({"gpu.memory=hbm"}, BenchOp::kLatRd, false, true), run({}, BenchOp::kLatRd, false, true));
+}
+
 // The write has to be visible before the read that pushes it is answered.
 TEST(PcieBenchTest, ReadWaitsForASlowWriteToBeVisible) {
   World w(profile({"host.write_latency=500"}));
@@ -225,6 +300,33 @@ TEST(PcieBenchTest, ReadWaitsForASlowWriteToBeVisible) {
     EXPECT_GT(r.latencies_ns.front(), 600);
     EXPECT_GT(part(r, "memory: later TLPs, writes before it"), 400'000u);
   });
+}
+
+// A flush costs what a read of one DW behind the write costs, whatever the write's size, and pushes the write: its
+// bytes are in memory when it returns, also where the memory is slow.
+TEST(PcieBenchTest, FlushCostsAReadOfOneDw) {
+  for (const unsigned write_ns : {0, 700}) {
+    test::isolated([&] {
+      World w(profile({fmt::format("host.write_latency={}", write_ns)}));
+      w.run([&] {
+        for (const unsigned size : {4, 64, 257, 4096}) {
+          const BenchResult flush = w.measure(spec(BenchOp::kLatFlush, size, false, 5));
+          const BenchResult back = w.measure(spec(BenchOp::kLatWrrd, size, false, 5));
+          EXPECT_LE(flush.latencies_ns.front(), back.latencies_ns.front()) << size << " B, " << write_ns << " ns";
+          const uint64_t sent = part(flush, "RTL: write taken to its last TLP out");
+          EXPECT_EQ(sent, part(back, "RTL: write taken to its last TLP out"));
+          const BenchResult dw = w.measure(spec(BenchOp::kLatRd, 4, false, 4));
+          const double least = dw.latencies_ns.front() + static_cast<double>(sent) / 1000;
+          EXPECT_GE(flush.latencies_ns.front(), least) << size << " B, " << write_ns << " ns";
+          if (size <= 64 && write_ns == 0) EXPECT_LE(flush.latencies_ns.front(), least + 4) << size << " B";
+          uint64_t sum = 0;
+          for (const BenchPart& p : flush.parts) sum += p.ps;
+          EXPECT_NEAR(static_cast<double>(sum), flush.latencies_ns.front() * 1000, 1000);  // median and first
+        }
+      });
+      return std::string();
+    });
+  }
 }
 
 // Few transfers in flight, or few tags, are the bound then, and are named.
@@ -291,6 +393,7 @@ TEST(PcieBenchTest, RandomTransfersAgainstTheReferenceSplitter) {
       const bool gpu = r() % 2 != 0;
       const uint64_t bus = gpu ? kGpuBase : kHostBase;
       Memory& memory = gpu ? w.system.hub().gpu_memory() : w.system.hub().host_memory();
+      if (gpu) w.system.hub().gpu_pages().pin(kAt, 2 * kRegion, {});
       memory.write(kAt, before.data(), kRegion);
       memory.write(kAt + kRegion, reads.data(), kRegion);
       unsigned read_back = 0;
@@ -462,6 +565,7 @@ TEST(PcieBenchTest, BoundsFollowTheModel) {
   EXPECT_NEAR(raw, 63.015, 0.001);
   EXPECT_NEAR(link_raw_gbps(4, 16), 252.062, 0.001);
   EXPECT_NEAR(link_raw_gbps(5, 16), 504.123, 0.001);
+  EXPECT_NEAR(link_raw_gbps(6, 16), 944.0, 0.001);  // 236 of 256 B
   const std::vector<uint64_t> at{kHostBase};
   EXPECT_NEAR(bench_bound(p, BenchOp::kBwWr, false, at, 64).link_gbps(), raw * 64 / 88, 1e-9);
   EXPECT_NEAR(bench_bound(p, BenchOp::kBwWr, false, at, 257).link_gbps(), raw * 257 / (280 + 4 + 24), 1e-9);
@@ -470,6 +574,9 @@ TEST(PcieBenchTest, BoundsFollowTheModel) {
   EXPECT_NEAR(bench_bound(p, BenchOp::kBwWr, false, at, 65).beat_gbps(), 512.0 * 65 / 128, 1e-9);
   const Profile cut = profile({"pcie.generation=3", "pcie.lanes=8", "pcie.mps=256", "completer.cut=rcb"});
   EXPECT_NEAR(bench_bound(cut, BenchOp::kBwRd, false, at, 256).link_gbps(), raw * 256 / (4 * 84), 1e-9);
+  const Profile flits = profile(link(6, 8, 256, 512));  // no token and no LCRC
+  EXPECT_NEAR(bench_bound(flits, BenchOp::kBwWr, false, at, 64).link_gbps(), 472.0 * 64 / 80, 1e-9);
+  EXPECT_NEAR(bench_bound(flits, BenchOp::kBwRd, false, at, 64).link_gbps(), 472.0 * 64 / 76, 1e-9);
 }
 
 }  // namespace

@@ -195,8 +195,10 @@ TEST_F(PcieErrorsTest, CorruptedLinkLosesNothing) {
 // Room for one largest request of each kind and for the completions of one read, and the fewest tags: nothing hangs,
 // nothing is lost, completions come in order.
 TEST_F(PcieErrorsTest, LeastCreditsAreEnough) {
-  make({}, {"pcie.ph_credits=1", "pcie.pd_credits=32", "pcie.nph_credits=1", "pcie.cplh_credits=9",
-            "pcie.cpld_credits=40", "pcie.tag_bits=5", kShortTimeout});
+  SystemOptions options;
+  options.max_sim_time = Time(500, sc_core::SC_US);  // what lacks credits waits for ever
+  make(options, {"pcie.ph_credits=1", "pcie.pd_credits=32", "pcie.nph_credits=1", "pcie.cplh_credits=9",
+                 "pcie.cpld_credits=40", "pcie.tag_bits=5", kShortTimeout});
   EXPECT_EQ(run([&] {
               prepare();
               for (unsigned i = 0; i < 16; ++i) ctx().post_send(qp, write(mr, i % 3 ? 64 : 4096, i));

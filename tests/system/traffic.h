@@ -75,7 +75,18 @@ class ExpectedFrames {
 
   /// A message whose local buffer is in background memory.
   void add(const host::Mr& mr, const host::SendWr& wr) {
-    const golden::Wqe w = wqe_of(type_, wr);
+    add(wqe_of(type_, wr), [&](const golden::Wqe& w, const golden::Packet& p, golden::Bytes& payload) {
+      for (const auto& piece : golden::pieces(w, p)) {
+        const uint64_t at = mr.offset + (w.sges[piece.sge].addr - mr.addr) + piece.offset;
+        for (uint32_t i = 0; i < piece.length; ++i) payload.push_back(pattern_byte(at + i, background_));
+      }
+      return true;
+    });
+  }
+
+  /// Payload of a packet of a message; false: neither it nor what is behind it leaves.
+  using Payload = std::function<bool(const golden::Wqe&, const golden::Packet&, golden::Bytes&)>;
+  void add(const golden::Wqe& w, const Payload& payload_of) {
     golden::SegmentQp q;
     q.transport = host::transport(type_);
     while (golden::mtu_bytes(q.mtu_code) != path_.mtu) q.mtu_code = q.mtu_code % 5 + 1;
@@ -96,10 +107,7 @@ class ExpectedFrames {
       if (p.has_atomic) f.atomic = golden::AtomicEth{p.atomic_va, p.atomic_rkey, p.swap_add, p.compare};
       if (p.has_imm) (w.opcode == golden::WqeOpcode::kSendInval ? f.ieth : f.imm) = p.imm;
       golden::Bytes payload;
-      for (const auto& piece : golden::pieces(w, p)) {
-        const uint64_t at = mr.offset + (w.sges[piece.sge].addr - mr.addr) + piece.offset;
-        for (uint32_t i = 0; i < piece.length; ++i) payload.push_back(pattern_byte(at + i, background_));
-      }
+      if (!payload_of(w, p, payload)) return;
       frames.push_back(golden::build_frame(f, payload));
       dissections.push_back(dissection(f, payload.size()));
       if (!path_.ip_id_fixed) ++ip_id_;

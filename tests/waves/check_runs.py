@@ -74,7 +74,7 @@ ARP = [
 ]
 NCCL = "--nccl-log tests/data/nccl_log_allreduce_2ranks.txt --max-bytes 64k"
 # Tests of the whole system that do what no scenario can: pushes of two pieces, failed reads, lost CQs, no bus mastering,
-# interrupts
+# interrupts, queries of contexts, lists of pages and windows
 SYSTEM = {
     "system/test_bad_input": [
         "BadInputTest.FailedPayloadReadIsReported", "BadInputTest.FailedReadAmidAMessageEndsIt",
@@ -84,7 +84,9 @@ SYSTEM = {
     ],
     "system/test_doorbells": ["DoorbellsTest.OverwrittenBlueFlameEntriesFallBack", "DoorbellsTest.SameInstantOnManyQueuePairs"],
     "system/test_msix_system": ["MsixTest.ModerationByCountAndTime", "MsixTest.MaskKeepsTheMessagePending"],
+    "system/test_contexts": ["ContextsTest.QueryFollowsAMessage", "ContextsTest.QueryOfACq"],
     "wave/test_wave_pushes": ["SplitPushTest.EachRingsOnce"],
+    "wave/test_wave_regions": ["RegionsTest.AccessesOfAllKinds"],
 }
 
 
@@ -93,7 +95,7 @@ def program(args, **more):
 
 
 # Blocks that stand in another one: with a replaced parent they may be gone.
-PARTS = {"dma_read", "dma_write", "tag_allocator", "tlp_splitter", "credit_counter", "icrc"}
+PARTS = {"dma_read", "dma_write", "tag_allocator", "tlp_splitter", "credit_counter", "icrc", "mr_check"}
 
 
 def applying(rules, replaced, folder):

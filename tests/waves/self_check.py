@@ -41,7 +41,7 @@ SYSTEM = [("system/test_bad_input", "BadInputTest.FailedReadAmidAMessageEndsIt")
           ("system/test_doorbells", "DoorbellsTest.OverwrittenBlueFlameEntriesFallBack"),
           ("system/test_doorbells", "DoorbellsTest.SameInstantOnManyQueuePairs"),
           ("system/test_bad_input", "BadInputTest.WithoutBusMasteringNoRequestLeaves"),
-          ("wave/test_wave_pushes", "SplitPushTest.EachRingsOnce")]
+          ("wave/test_wave_pushes", "SplitPushTest.EachRingsOnce"), ("wave/test_wave_regions", "RegionsTest.AccessesOfAllKinds")]
 EXPRESSIONS = ["expr", "when", "event", "by", "valid", "ready", "payload", "a", "b", "tag_a", "tag_b", "request", "response",
                "tag_request", "tag_response", "in", "out", "in_amount", "out_amount", "push", "pop", "push_amount", "pop_amount",
                "level", "busy", "amount"]

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -91,6 +92,7 @@ class Driver {
   ArpSystem& system_;
   const DriverOptions options_;
   GroupTable table_;
+  std::map<unsigned, uint64_t> pins_;  ///< of the groups' results
   golden::arp::AllReduce model_;
   Memory expected_;
   std::deque<Sent> sent_;  ///< given to the engine, not yet taken

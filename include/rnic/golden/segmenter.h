@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "rnic/golden/region.h"
 #include "rnic/golden/wqe.h"
 
 namespace rnic::golden {
@@ -185,28 +186,6 @@ inline unsigned frame_bytes(const Packet& p, bool ipv6, bool vlan) {
   const unsigned transport =
       12 + (p.has_deth ? 8 : 0) + (p.has_reth ? 16 : 0) + (p.has_atomic ? 28 : 0) + (p.has_imm ? 4 : 0) + 4;
   return std::max(64u, link + network + transport + (p.length + 3) / 4 * 4);
-}
-
-/// A region of registered memory, as in the memory protection table.
-struct Region {
-  bool valid = true;
-  uint8_t variant = 0;  ///< low byte of the key
-  uint32_t pd = 0;
-  uint64_t start = 0;  ///< virtual address
-  uint64_t length = 0;
-  uint64_t iova = 0;  ///< bus address of the first byte
-};
-
-/// Checks a local access to `length` > 0 bytes at `addr` under key `lkey`; `region` is the table's entry lkey >> 8.
-/// Nothing on success.
-inline std::optional<Vendor> check_local_access(const Region& region, uint32_t pd, uint32_t lkey, uint64_t addr,
-                                                uint64_t length) {
-  if ((lkey >> 8) >= 65536 || !region.valid || region.variant != (lkey & 0xff)) return Vendor::kKey;
-  if (region.pd != pd) return Vendor::kPd;
-  if (addr < region.start || length - 1 > UINT64_MAX - addr) return Vendor::kBounds;
-  const uint64_t into = addr - region.start;
-  if (into > region.length || length > region.length - into) return Vendor::kBounds;
-  return std::nullopt;
 }
 
 }  // namespace rnic::golden

@@ -83,7 +83,8 @@ enum class Vendor : uint8_t {
   kLength = 0x04,
   kKey = 0x05,
   kBounds = 0x06,
-  kPd = 0x07
+  kPd = 0x07,
+  kRights = 0x08
 };
 
 /// A data segment: a piece of local memory.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU does by itself: signals the end of a kernel, and copies from its memory to host memory with its copy
-// engine. All of it goes over PCIe as TLPs; costs are the profile's keys gpu.signal_latency and gpu.copy_*.
+// What the GPU does by itself: runs a kernel that stores into its memory, signals the end of a kernel, and copies from
+// its memory to host memory with its copy engine. What leaves the GPU goes over PCIe as TLPs; costs are the profile's
+// keys gpu.signal_latency and gpu.copy_*.
 //
 //   kernel's last store --signal_latency--> store of the flag (Hub::mmio_write)
 //   doorbell in GPU memory --copy_start_latency--> read, write TLP, read, ... --copy_completion_latency--> flag
@@ -8,7 +9,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
 #include <systemc>
 #include <vector>
 
@@ -40,12 +43,35 @@ struct CopyTimes {
   uint64_t flag_visible_ps = 0;  ///< completion in host memory
 };
 
+/// A kernel that goes over a buffer of GPU memory again and again, one store after the other. A store is seen whole or
+/// not at all, by everybody who reads that memory later; nothing holds others back.
+struct Kernel {
+  uint64_t at = 0;      ///< offset in GPU memory
+  uint64_t bytes = 0;   ///< of the buffer, whole stores
+  unsigned store = 32;  ///< bytes of one
+  uint64_t stores = 0;  ///< then it ends
+  Time gap{};           ///< from its start to the first store, and from each to the next
+  double gbps = 0;      ///< of the memory's bandwidth that it uses meanwhile (Hub::set_gpu_load); 0: as before
+  uint64_t seed = 0;    ///< of its bytes: pattern_byte(n * store + i, seed) is byte i of store n, from 0
+  uint64_t flag = 0;    ///< signalled at its last store; 0: none
+  uint32_t value = 0;
+};
+
 class GpuAgent {
  public:
   /// `doorbell` is the bus address of 4 KiB of GPU memory that nothing else uses. Lives as long as the simulation.
   GpuAgent(pcie::Hub& hub, const Profile& profile, uint64_t doorbell);
   GpuAgent(const GpuAgent&) = delete;
   GpuAgent& operator=(const GpuAgent&) = delete;
+
+  /// Starts a kernel; one runs at a time. InputError for a buffer outside GPU memory, one that is not whole stores, a
+  /// gap of 0, and while another one runs.
+  void run(const Kernel& kernel);
+  bool kernel_runs() const { return kernel_.has_value(); }
+  /// Called after each store of a kernel, at its instant.
+  void on_store(std::function<void(uint64_t n, uint64_t at, const std::vector<uint8_t>& data)> fn) {
+    on_store_ = std::move(fn);
+  }
 
   /// A kernel's last store is made now: after gpu.signal_latency the flag (bus address of 4 B in host memory) is
   /// stored.
@@ -67,6 +93,7 @@ class GpuAgent {
     uint32_t number;
     CopyJob job;
   };
+  void store();
   void rung();
   void begin();
   void next();
@@ -80,6 +107,9 @@ class GpuAgent {
   const unsigned mps_;
   Time retry_;  ///< a largest TLP on the link: when the link has room again at the latest
   Serializer reads_;
+  std::optional<Kernel> kernel_;
+  uint64_t stored_ = 0;  ///< of its stores
+  std::function<void(uint64_t, uint64_t, const std::vector<uint8_t>&)> on_store_;
   std::map<uint32_t, CopyJob> submitted_;  ///< by number, doorbell under way
   std::deque<Job> queue_;                  ///< rung; the first one runs
   uint64_t done_bytes_ = 0;                ///< of the first one

@@ -95,6 +95,7 @@ class PathRunner {
   /// when it does not complete with success.
   PathTrace run(Path path, uint64_t bytes, const std::function<void()>& at_ready = {});
 
+  GpuAgent& gpu() { return *agent_; }
   uint64_t gpu_offset() const { return gpu_.offset; }    ///< of the data in GPU memory
   uint64_t host_offset() const { return host_.offset; }  ///< of the staging buffer in host memory
 

@@ -17,9 +17,12 @@
 
 #include "rnic/core/types.h"
 #include "rnic/golden/wqe.h"
+#include "rnic/host/regions.h"
 #include "rnic/observe/observer.h"
 #include "rnic/pcie/hub.h"
 #include "rnic/profile/profile.h"
+#include "rnic/regs/regs.h"
+#include "rnic/rtl/ports.h"
 
 namespace rnic {
 class Nic;
@@ -27,7 +30,6 @@ class Nic;
 
 namespace rnic::host {
 
-enum class Space : uint8_t { kHost, kGpu };
 enum class QpType : uint8_t { kRc, kUc, kUd };
 enum class SqWhere : uint8_t {
   kBf,      ///< pushed by BlueFlame; the ring copy in device memory is written, too
@@ -57,16 +59,6 @@ const char* to_string(WrOpcode op);  ///< as ibv_wr_opcode: "RDMA_WRITE", "SEND_
 
 golden::Transport transport(QpType type);   ///< its code in the QP context
 golden::WqeOpcode wqe_opcode(WrOpcode op);  ///< its code in the WQE
-
-/// A registered memory region.
-struct Mr {
-  uint32_t lkey, rkey;
-  uint64_t addr;    ///< virtual address of the first byte
-  uint64_t length;  ///< bytes
-  Space space;
-  uint64_t offset;  ///< of the first byte in its memory
-  uint32_t pd;
-};
 
 struct WorkCompletion {
   uint64_t wr_id;  ///< 0 for a WQE that post_send did not write
@@ -159,6 +151,7 @@ struct Qp {
   uint64_t db_record = 0;      ///< bus address of the doorbell record of a ring in host memory; 0: there is none
   uint16_t pi = 0;             ///< producer index, in 64 B blocks
   uint16_t ci = 0;             ///< first block that no completion taken from the CQ has covered
+  rtl::qpc_t context;          ///< as the NIC has taken it last
   std::vector<Posted> posted;  ///< by index modulo the ring's size
   bool posting = false;        ///< a thread is in post_send
   sc_core::sc_event posting_ended;
@@ -204,6 +197,41 @@ struct SendWr {
   AddressHandle ah;  ///< UD
 };
 
+/// States of a QP, numbers of its context.
+enum class QpState : uint8_t { kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kErr = 6 };
+const char* to_string(QpState s);  ///< "RESET", "INIT", "RTR", "RTS", "ERR"
+
+/// What query_qp finds: the state, and what the chip holds (before the first WQE: what the context says).
+struct QpStatus {
+  QpState state;
+  bool valid;  ///< a turn of the QP has ended since it came to its state: sq_ci, sq_psn, ip_id are the chip's
+  uint16_t sq_pi, sq_ci;    ///< producer index of the latest doorbell; next WQE to decode, both in 64 B blocks
+  uint32_t sq_psn;          ///< next PSN
+  uint16_t ip_id;           ///< next IP identification
+  bool in_message;          ///< a message is partly sent:
+  uint16_t wqe;             ///< its WQE,
+  uint32_t offset, length;  ///< bytes of it handed out, and in all
+  uint64_t time_ns;         ///< when the NIC looked
+};
+
+struct CqStatus {
+  bool valid;       ///< of its context
+  uint32_t pi, ci;  ///< index of the next completion; consumer index as last told
+  bool overrun;     ///< a completion found no room: none is written any more
+  bool armed, solicited_only;
+  uint64_t time_ns;
+};
+
+/// A memory protection entry, as it stands in device memory.
+struct MrStatus {
+  bool valid;  ///< and under this key
+  uint64_t addr, length;
+  uint32_t pd;
+  uint32_t access;  ///< ibv_access_flags
+  bool paged;
+  std::optional<unsigned> window;
+};
+
 /// Bytes of inline data that fit a WQE of 256 B, as perftest's -I allows them.
 unsigned max_inline_data(QpType type, WrOpcode opcode);
 
@@ -239,13 +267,42 @@ class Context {
   /// Memory for buffers: returns the offset in its space (bump allocator, 4 KiB aligned). Untimed. InputError when it
   /// is used up.
   uint64_t alloc(Space space, uint64_t length);
-  /// Registers bytes [offset, offset + length) of a space under virtual address va. The range is not checked: a region
-  /// beyond the end of its memory can be registered, and using it fails as it would on PCIe. InputError when all 65535
-  /// keys are in use. Takes a command: stores, and a read that waits for the NIC.
-  Mr reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va);
-  /// Takes the key back; WQEs that still use it get a local protection error. InputError for a key that is not
-  /// registered. Takes a command.
-  void dereg_mr(const Mr& mr);
+  /// Pages of 2^log_page B (12..30) for `length` bytes, no two of them neighbours, in no order: their offsets, as
+  /// MrInit::pages wants them. Untimed. InputError when the memory is used up.
+  std::vector<uint64_t> alloc_scattered(Space space, uint64_t length, unsigned log_page = 12);
+
+  // ---- Memory regions and GPUDirect windows: docs/howto/memory-regions.md. All of them take commands.
+  /// Registers memory. GPU memory is pinned (Hub::gpu_pages), and reached through a window of the driver's, as long as
+  /// there are free ones, else by a list of pages. InputError for bytes that are not in the memory, or go round the end
+  /// of the address space, for rights that need others, lists that are too short or misaligned, and when all 65535 keys
+  /// are in use. When the owner of GPU memory takes it back (PinnedPages::revoke), its regions' keys become invalid,
+  /// and what is under way ends first; the key is in use until dereg_mr.
+  Mr reg_mr(const MrInit& init) { return regions_.reg(init); }
+  /// Bytes [offset, offset + length) of a space under virtual address va, with all rights.
+  Mr reg_mr(uint32_t pd, Space space, uint64_t offset, uint64_t length, uint64_t va) {
+    MrInit init;
+    init.pd = pd;
+    init.space = space;
+    init.offset = offset;
+    init.length = length;
+    init.va = va;
+    return regions_.reg(init);
+  }
+  /// Takes the key back; WQEs that still use it get a local protection error. When it returns, what was read under the
+  /// key has been read, and GPU memory is unpinned. InputError for a key that is not registered. Of a lost device it
+  /// only keeps the books.
+  void dereg_mr(const Mr& mr) { regions_.dereg(mr); }
+  /// Whether the owner of its GPU memory has taken that back.
+  bool mr_revoked(const Mr& mr) const { return regions_.revoked(mr); }
+  /// Opens a GPUDirect window (0..63), or changes an open one, also while traffic runs: in the documented order, so
+  /// that no access meets half a change, and the old memory is not read any more when it returns. What comes to a
+  /// window in between is refused. The memory is pinned as long as the window is open, and revoked like a region's.
+  /// InputError for a window of no bytes, round the end of the address space, or not in GPU memory, and for one that
+  /// the driver uses itself (it takes them from 63 down).
+  void set_window(unsigned index, const Window& window) { regions_.set_window(index, window); }
+  /// The same for its end: nothing is let through any more, reads under way have ended, the memory is unpinned.
+  void close_window(unsigned index) { regions_.close_window(index); }
+  bool window_open(unsigned index) const { return regions_.window_open(index); }
   /// A completion queue of 2^log_size entries in host memory, log_size 0..22, at most 1024 of them. Takes a command.
   Cq* create_cq(unsigned log_size) { return create_cq(log_size, nullptr); }
   /// The same with completion events by way of an MSI-X vector (0..63), whose table entry is written and unmasked.
@@ -266,8 +323,19 @@ class Context {
   /// Any state to RTS in one step, by way of RESET: writes the whole context and has the NIC take it. What was posted
   /// before is forgotten. InputError for a path MTU, a port, a priority or a QP number that can't be. Takes a command.
   void modify_qp_rts(Qp* qp, const QpPath& path);
-  /// To error: WQEs not yet sent are flushed. Takes a command.
+  /// To error: WQEs not yet sent are flushed. InputError in RESET. Takes a command.
   void modify_qp_err(Qp* qp);
+  /// One step, as ibv_modify_qp: RESET to INIT, INIT to INIT or RTR, RTR to RTS, RTS to RTS, any but RESET to ERR, any
+  /// to RESET. The NIC refuses others (InputError), and the QP stays what it was. Entering RTS takes sq_psn and ip_id
+  /// from the path; RTS to RTS keeps the NIC's, and needs all that was posted to be completed (InputError). To RESET,
+  /// what was posted is forgotten. To RESET and ERR the path counts for nothing. Takes a command, to RTS two.
+  void modify_qp(Qp* qp, QpState to, const QpPath& path = {});
+
+  // Queries: what the NIC has at the moment at which it looks, while traffic runs, too. Each takes a command and reads
+  // (query_mr: a read).
+  QpStatus query_qp(const Qp* qp);
+  CqStatus query_cq(const Cq* cq);
+  MrStatus query_mr(const Mr& mr);
 
   /// 64 B blocks of the ring that the request takes: 1 to 4.
   static unsigned wqe_blocks(const Qp& qp, const SendWr& wr);
@@ -303,11 +371,7 @@ class Context {
   uint64_t read(unsigned bar, uint64_t offset, unsigned bytes);
 
  private:
-  struct Key {
-    bool live = false;
-    uint8_t variant = 0;  ///< low byte of the key; another one at each use of an index
-    Mr mr;
-  };
+  friend class Regions;
   bool retire(Qp& qp, WorkCompletion& wc);
   std::optional<WorkCompletion> take(Cq& cq, bool* known = nullptr);
   void flush(Cq& cq);
@@ -315,15 +379,23 @@ class Context {
   void set_up_vector(unsigned vector);
   bool beyond_arm(const Cq& cq) const;
   void check_alive() const;
-  void write_mpt(uint32_t index);
   void write_cqc(const Cq& cq);
   void write_wqes(Qp* qp, const std::vector<SendWr>& wrs, pcie::Initiator who);
   golden::Wqe build_wqe(const Qp& qp, const SendWr& wr) const;
-  void read_virtual(uint64_t addr, uint32_t lkey, uint8_t* to, uint64_t bytes) const;
   void store_block(const Qp& qp, uint16_t index, const uint8_t* block, unsigned bytes, pcie::Initiator who);
   void store_record(const Qp& qp);
+  void write64(unsigned bar, uint64_t offset, uint64_t value);
+  uint64_t alloc_device(uint64_t bytes);
   void write_block(uint64_t bar1_offset, const uint8_t* bytes, unsigned len);
   void command(unsigned op, uint32_t index);
+  regs::CmdResult issue(unsigned op, uint32_t index);
+  regs::CmdResult try_command(unsigned op, uint32_t index);
+  static void accept(regs::CmdResult result, unsigned op, uint32_t index);
+  void set_context(Qp* qp, const rtl::qpc_t& context, unsigned op);
+  rtl::query_t query(unsigned op, uint32_t index);
+  rtl::qpc_t context_of(const Qp& qp, const QpPath& path, QpState state) const;
+  void write_qpc(const Qp& qp, const rtl::qpc_t& context);
+  std::vector<uint8_t> read_bytes(unsigned bar, uint64_t offset, unsigned bytes);
   Nic& nic_;
   pcie::Hub& hub_;
   Observers& observers_;
@@ -336,9 +408,9 @@ class Context {
   uint64_t next_host_ = 1 << 20, next_gpu_ = 1 << 20, next_ring_;
   uint64_t next_record_ = 0;  ///< in host memory; a page is full at its end
   uint32_t next_cqn_ = 0, next_qpn_ = 1;
-  std::vector<Key> keys_ = std::vector<Key>(1);  ///< by index; 0 is never given
-  std::deque<uint32_t> unused_keys_;             ///< indices taken back, oldest first; used when there are no new ones
-  uint32_t commands_ = 0;
+  Regions regions_;
+  bool commanding_ = false;  ///< one command at a time, so that its result is the latest
+  sc_core::sc_event command_ended_;
   std::deque<std::unique_ptr<Cq>> cqs_;
   std::deque<std::unique_ptr<CompChannel>> channels_;
   std::map<uint64_t, Cq*> by_ring_;  ///< by the ring's bus address; rings don't overlap

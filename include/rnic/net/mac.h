@@ -68,7 +68,10 @@ class Mac : public sc_core::sc_module {
   uint64_t tx_bytes() const { return tx_bytes_; }  ///< FCS included, as tx_bytes_phy
   /// Beats outside a frame, frames cut short by another one's start, over 9216 B, or with a wrong byte count: dropped.
   uint64_t malformed() const { return malformed_; }
-  uint64_t rx_pause(unsigned prio) const { return rx_pause_[prio]; }  ///< PFC frames that paused it
+  uint64_t rx_pause(unsigned prio) const { return rx_pause_[prio]; }   ///< PFC frames that paused it
+  uint64_t rx_pause_ps(unsigned prio) const;                           ///< time in which it was paused, up to now
+  uint64_t tx_unicast_packets() const { return tx_unicast_packets_; }  ///< to one receiver
+  uint64_t tx_unicast_bytes() const { return tx_unicast_bytes_; }      ///< of those, without FCS
 
  private:
   enum class State : uint8_t { kIdle, kFrame, kSkip };  // kSkip: the rest of a malformed frame is dropped
@@ -111,6 +114,7 @@ class Mac : public sc_core::sc_module {
   size_t recent_bytes_ = 0;
   unsigned to_send_ = 0;
   uint64_t tx_packets_ = 0, tx_bytes_ = 0, malformed_ = 0;
+  uint64_t tx_unicast_packets_ = 0, tx_unicast_bytes_ = 0;
 
   struct Pause {
     uint64_t from_ps = 0, until_ps = 0;
@@ -118,6 +122,7 @@ class Mac : public sc_core::sc_module {
   std::array<Pause, 8> pauses_{};
   uint64_t paused_until_ = 0;  ///< the latest of them
   std::array<uint64_t, 8> rx_pause_{};
+  std::array<uint64_t, 8> pause_over_ps_{};  ///< of pauses before the one in pauses_
   std::function<void()> pause_change_;
 };
 

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "rnic/mem/memory.h"
+#include "rnic/nic/health.h"
 #include "rnic/pcie/tlp.h"
+#include "rnic/regs/regs.h"
 #include "rnic/rtl/ports.h"
 
 namespace rnic {
@@ -133,6 +135,14 @@ class BarClient {
   virtual void msix_table(unsigned vector, unsigned reg, uint32_t value) { (void)vector, (void)reg, (void)value; }
   /// Pending bits.
   virtual uint64_t msix_pending() const { return 0; }
+  /// A GPUDirect window is this from now on.
+  virtual void window(unsigned index, const rtl::window_t& window) { (void)index, (void)window; }
+  /// Reads are under way that were let through before a window changed the last time.
+  virtual bool windows_busy() const { return false; }
+  /// A request through BAR1 reads or writes these bytes of device memory now.
+  virtual void device_memory_access(uint64_t offset, unsigned bytes, bool write) {
+    (void)offset, (void)bytes, (void)write;
+  }
 };
 
 class BarDecoder {
@@ -156,14 +166,32 @@ class BarDecoder {
   /// Value by the name of ethtool -S / hw_counters; throws SimError for an unknown one.
   uint64_t counter(const std::string& name) const;
   std::vector<std::pair<std::string, uint64_t>> counters() const;
+  /// Requests in mmio_unsupported that were commands: no such operation or index.
+  uint64_t unknown_commands() const { return unknown_commands_; }
   /// Entries logged since the start (not only those still in the log).
   uint64_t errors_logged() const;
-  void set_temperature(double celsius);
-  /// A function-level reset, or power taken away: all registers at their reset values but counters, error log and
-  /// health.
-  void reset();
-  /// The same with a count of it.
-  void function_level_reset();
+  /// The latest 16 of them, oldest first.
+  struct LogEntry {
+    regs::EventKind kind;
+    uint32_t index;
+    uint16_t wqe;
+    uint8_t syndrome, vendor;
+    uint64_t ns, address;
+  };
+  std::vector<LogEntry> error_log() const;
+
+  const Health& health() const { return health_; }
+  /// From the profile; see ThermalLimits.
+  void set_thermal_limits(const ThermalLimits& limits);
+  /// Degrees Celsius; NaN changes nothing, and what the register cannot hold is the nearest that it can.
+  void set_temperature(double celsius, uint64_t now_ns = 0);
+
+  /// A function-level reset: registers at their reset values but counters, error log and the record of the last fatal
+  /// error. The health is Down until up().
+  void function_level_reset(uint64_t now_ns);
+  /// The same for power that is taken away.
+  void power_off(uint64_t now_ns);
+  void up(uint64_t now_ns);
 
  private:
   /// 32 bits of BAR2 as the register map describes them.
@@ -176,10 +204,17 @@ class BarDecoder {
   bool write_doorbell(uint64_t offset, const pcie::Tlp& tlp);
   bool write_device_memory(uint64_t offset, const pcie::Tlp& tlp);
   bool write_command(uint64_t offset, const pcie::Tlp& tlp);
+  regs::CmdResult check_command(const rtl::cmd_t& cmd);
+  regs::CmdResult change_state(uint32_t qpn, bool by_reset);
+  void write_state(uint32_t qpn);
   bool write_registers(uint64_t offset, const pcie::Tlp& tlp);
+  void commit_window(unsigned index);
   uint32_t read_register(uint32_t offset) const;
   void set_register(uint32_t offset, uint32_t value);
   void set_register64(uint32_t offset, uint64_t value);
+  void reset(uint64_t now_ns);
+  void show_health();
+  void count_error(const rtl::event_t& event);
   void add_log_entry(unsigned kind, const rtl::event_t& event, uint64_t now_ns, uint64_t address);
   uint64_t counter_value(size_t i) const;
   void clear_counters();
@@ -195,9 +230,12 @@ class BarDecoder {
   std::vector<uint64_t> provided_base_;  ///< value of a provided counter when the counters were last cleared
   std::vector<int> pulse_counter_;       ///< stat_t bit -> counter, -1: none
   std::vector<int> arp_counter_;         ///< the same of arp_stat_t
-  size_t mmio_unsupported_, flush_errors_, flr_;
-  uint64_t errors_logged_ = 0;
+  Health health_;
+  size_t mmio_unsupported_, flush_errors_, flr_, cmd_qp_error_, mmio_disabled_, cmd_refused_;
+  uint64_t errors_logged_ = 0, unknown_commands_ = 0;
   uint32_t commands_ = 0;
+  uint32_t cmd_result_ = 0;         ///< the register
+  std::vector<uint8_t> qp_states_;  ///< of each QP as its latest command left it
 };
 
 }  // namespace rnic

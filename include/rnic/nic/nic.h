@@ -44,6 +44,24 @@ struct NicUsage {
   uint64_t doorbells = 0, doorbell_wait = 0;  ///< commands included
 };
 
+/// Reads that were answered with an error, or not in time, by what was asked.
+struct FailedReads {
+  struct Place {
+    uint64_t ur = 0, ca = 0, poisoned = 0, malformed = 0;  ///< completions
+    uint64_t unanswered = 0;                               ///< reads without an answer, or not in full
+    uint64_t misrouted = 0;                                ///< the same, but the answer came under another tag
+    uint64_t late = 0;                                     ///< reads answered after their timeout
+  };
+  Place host, gpu, nowhere;
+};
+
+/// Room for completions: what finite pcie.cplh_credits and pcie.cpld_credits hold back.
+struct CompletionRoom {
+  uint64_t limit = 0;    ///< completions, or as many as fit by their data; 0: any number
+  uint64_t busy_ps = 0;  ///< a read was under way
+  uint64_t none_ps = 0;  ///< a read of MRRS bytes would have had no room
+};
+
 class Nic : public sc_core::sc_module, public pcie::TlpTarget {
  public:
   Nic(sc_core::sc_module_name name, const Profile& profile, pcie::Hub& hub, Observers& observers,
@@ -68,6 +86,8 @@ class Nic : public sc_core::sc_module, public pcie::TlpTarget {
   uint64_t clocked_cycles() const;
   uint64_t cycle_at(uint64_t ps) const;
   const NicUsage& usage() const;
+  FailedReads failed_reads() const;
+  CompletionRoom completion_room() const;
   /// True when nothing is queued or in flight in the RTL or at its pins.
   bool idle() const;
   /// What is left over, for an error message; empty when nothing is queued, under way or unanswered.
@@ -84,7 +104,7 @@ class Nic : public sc_core::sc_module, public pcie::TlpTarget {
 
 /// Build keys of the Verilated model, and the versions of the tools that made it.
 struct BuildInfo {
-  unsigned data_width, read_tags, qpc_cache_entries, mac_ports;
+  unsigned data_width, read_tags, qpc_cache_entries, cqc_cache_entries, mpt_cache_entries, mac_ports;
   std::string version, verilator, systemc, compiler;
 };
 BuildInfo build_info();

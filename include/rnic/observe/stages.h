@@ -13,6 +13,10 @@
 
 namespace rnic {
 
+namespace pcie {
+class Hub;
+}
+
 /// Who spends the time of a part.
 enum class Share : uint8_t {
   kRtl,    ///< whole clock cycles of the RTL
@@ -62,9 +66,15 @@ struct ClockInfo {
 /// they are one part, or for BAR decoding taken as a whole number of cycles.
 struct ModelLatencies {
   std::optional<uint64_t> bar_decode_ps, mac_tx_ps, host_write_ps;
+  std::optional<uint64_t> devmem_ps{};  ///< of a hit in the L2; what takes longer went to the DDR
   /// Where the payload lies: decides which keys the read's parts name. Unknown: those of both memories.
   enum class Payload : uint8_t { kUnknown, kGpu, kHost } payload = Payload::kUnknown;
+  /// Keys of what lies between the NIC and each memory, in order. Empty: those of the direct placement.
+  std::vector<std::string> gpu_way{}, host_way{};
 };
+/// With the ways of this hub.
+ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload, const pcie::Hub& hub);
+/// With those of the direct placement.
 ModelLatencies model_latencies(const Profile& p, ModelLatencies::Payload payload = ModelLatencies::Payload::kUnknown);
 
 /// Cycles of each stage beyond those of our RTL.

@@ -15,16 +15,19 @@
 namespace rnic::pcie {
 
 enum class BenchOp : uint8_t {
-  kLatRd,    ///< one read at a time
-  kLatWrrd,  ///< a write, then a read of the same bytes, which pushes it
-  kBwRd,     ///< reads, as many in flight as allowed
-  kBwWr,     ///< writes likewise
-  kBwRdwr,   ///< reads and writes in turns
+  kLatRd,     ///< one read at a time
+  kLatWrrd,   ///< a write, then a read of the same bytes, which pushes it
+  kLatFlush,  ///< a write, then a read of length 0, which pushes it
+  kBwRd,      ///< reads, as many in flight as allowed
+  kBwWr,      ///< writes likewise
+  kBwRdwr,    ///< reads and writes in turns
 };
-inline constexpr std::array kBenchOps{BenchOp::kLatRd, BenchOp::kLatWrrd, BenchOp::kBwRd, BenchOp::kBwWr,
-                                      BenchOp::kBwRdwr};
+inline constexpr std::array kBenchOps{BenchOp::kLatRd, BenchOp::kLatWrrd, BenchOp::kLatFlush,
+                                      BenchOp::kBwRd,  BenchOp::kBwWr,    BenchOp::kBwRdwr};
 const char* bench_name(BenchOp op);
-inline bool is_latency(BenchOp op) { return op == BenchOp::kLatRd || op == BenchOp::kLatWrrd; }
+inline bool is_latency(BenchOp op) {
+  return op == BenchOp::kLatRd || op == BenchOp::kLatWrrd || op == BenchOp::kLatFlush;
+}
 
 inline constexpr unsigned kBenchMaxBytes = 4096;
 inline constexpr unsigned kBenchMaxOutstanding = 4096;
@@ -37,6 +40,7 @@ struct BenchSpec {
   uint64_t window = 1 << 20;   ///< bytes of memory that the transfers go over; of BW_RDWR one for each kind
   bool random = false;         ///< units of the window in random order instead of one after the other
   bool gpu = false;            ///< GPU memory instead of the host's
+  bool warm = false;           ///< the CPU has just used the window, instead of having flushed its caches
   uint64_t transfers = 1000;   ///< BW_RDWR: reads and writes together
   unsigned outstanding = 512;  ///< transfers in flight; a latency has one
   uint64_t seed = 1;
@@ -83,7 +87,7 @@ struct BenchResult {
   bool good() const { return wrong_bytes == 0 && guard_wrong == 0 && failed == 0; }
 };
 
-/// Raw rate of one direction of a link in Gb/s, encoding taken off.
+/// Raw rate of one direction of a link in Gb/s, encoding taken off; Gen6: of the bytes for TLPs in its flits.
 double link_raw_gbps(unsigned generation, unsigned lanes);
 
 /// Bounds for transfers to these addresses, one after the other; flight_gbps is infinite. `extra_*`: bytes that the

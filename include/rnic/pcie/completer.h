@@ -18,6 +18,8 @@
 #include "rnic/core/delay_queue.h"
 #include "rnic/core/serializer.h"
 #include "rnic/mem/memory.h"
+#include "rnic/mem/pinned_pages.h"
+#include "rnic/mem/timing.h"
 #include "rnic/pcie/tlp.h"
 #include "rnic/profile/profile.h"
 
@@ -64,17 +66,16 @@ struct CompleterConfig {
   unsigned interleave = 1;  ///< reads whose completions take turns
   Time delay{};             ///< a completion follows the one before it of its read by up to this more
   bool reorder = false;     ///< reads are answered as they are ready; else in order of arrival
-  Time read_latency{}, write_latency{};
   Spread spread = Spread::kFixed;  ///< of the read latency: nothing, or [0, width], or exponential of mean width
   Time width{};
   uint64_t seed = 1;
-  unsigned read_gbps = 0, write_gbps = 0;  ///< of the memory; 0: no limit
-  bool reads = true;                       ///< false: reads are answered with UR
-  bool exact_writes = false;               ///< writes become visible at their kernel time, as users' callbacks need it
-  Serializer line{1, 1};                   ///< of the link behind which it stands: paces completions that take turns
+  bool reads = true;                    ///< false: reads are answered with UR
+  const PinnedPages* pinned = nullptr;  ///< pages that it serves to others than `id`; nullptr: all
+  bool exact_writes = false;            ///< writes become visible at their kernel time, as users' callbacks need it
+  Serializer line{1, 1};                ///< of the link behind which it stands: paces completions that take turns
 };
 
-/// Keys host.*, gpu.*, completer.* and pcie.*; id, base, exact_writes and the seed's share are left to the caller.
+/// Keys completer.*, pcie.* and gpu.bar_reads; id, base, exact_writes and the seed's share are left to the caller.
 CompleterConfig completer_config(const Profile& p, bool gpu);
 
 class Completer {
@@ -82,11 +83,13 @@ class Completer {
   struct Counters {
     uint64_t unsupported_read = 0;   ///< beyond the memory, or reads refused: answered with UR
     uint64_t unsupported_write = 0;  ///< beyond the memory: dropped
+    uint64_t unpinned_read = 0;      ///< in the memory, of pages that are not pinned: answered with UR
+    uint64_t unpinned_write = 0;     ///< the same: dropped
     uint64_t faults = 0;             ///< reads answered wrongly on purpose
   };
 
-  /// `name` for messages. `queue` takes what happens later.
-  Completer(std::string name, const CompleterConfig& config, Memory& memory, DelayQueue& queue);
+  /// `name` for messages; contents and times of the memory. `queue` takes what happens later.
+  Completer(std::string name, const CompleterConfig& config, Memory& memory, MemoryTiming& timing, DelayQueue& queue);
 
   void on_completion(std::function<void(Tlp)> fn) { respond_ = std::move(fn); }
   /// A write has become visible: bus address of the first byte enabled, length up to the last one, and what it served.
@@ -99,7 +102,7 @@ class Completer {
   /// When the memory takes a request out of its receive buffer, and when it is done with it.
   struct Access {
     Time taken, done;
-    bool inside;  ///< the request lies in the memory
+    bool inside;  ///< the request lies in the memory, and in pages that are pinned now
   };
   /// A well-formed request that arrives at `arrival`, now or later. To be told in order of arrival.
   Access write(Tlp t, const Time& arrival);
@@ -123,9 +126,11 @@ class Completer {
     Time next{};  ///< the next piece not before
   };
   Time draw();
+  bool beyond(const Tlp& t) const;
+  bool pinned(const Tlp& t) const;
   Time visible_of(uint16_t requester) const;
   void store(const Tlp& t);
-  void ready(const Tlp& t, bool inside, FaultPlan plan);
+  void ready(const Tlp& t, FaultPlan plan);
   std::vector<Tlp> cut(const Tlp& t) const;
   void emit(Answer answer);
   void finish(Answer& answer);
@@ -135,13 +140,13 @@ class Completer {
   const std::string name_;
   CompleterConfig config_;
   Memory& memory_;
+  MemoryTiming& timing_;
   DelayQueue& queue_;
   std::function<void(Tlp)> respond_;
   std::function<void(uint64_t, unsigned, const rtl::op_t&)> on_write_;
   std::function<void(const Tlp&)> on_sample_;
   std::function<FaultPlan(const Tlp&)> fault_;
   std::mt19937_64 random_;
-  Serializer read_port_, write_port_;
   Time last_done_{};                               ///< of the reads so far, when they are kept in order
   Time visible_{};                                 ///< when the latest write so far is visible
   std::unordered_map<uint16_t, Time> visible_by_;  ///< the same by requester

@@ -15,6 +15,7 @@
 
 #include "rnic/core/delay_queue.h"
 #include "rnic/mem/memory.h"
+#include "rnic/mem/pinned_pages.h"
 #include "rnic/observe/observer.h"
 #include "rnic/pcie/completer.h"
 #include "rnic/pcie/link.h"
@@ -33,6 +34,8 @@ class Hub : public sc_core::sc_module {
     uint64_t malformed = 0;          ///< length against data, byte enables, 4 KiB, payload above MPS: dropped
     uint64_t unsupported_read = 0;   ///< no such address: answered with UR
     uint64_t unsupported_write = 0;  ///< no such address: dropped
+    uint64_t unpinned_read = 0;      ///< of GPU memory that nobody has pinned: answered with UR
+    uint64_t unpinned_write = 0;     ///< the same: dropped
     uint64_t unexpected_cpl = 0;     ///< completion that no read of the CPU or GPU waits for: dropped
     uint64_t faults = 0;             ///< reads answered wrongly on purpose
   };
@@ -93,6 +96,22 @@ class Hub : public sc_core::sc_module {
   Memory& host_memory() { return host_; }
   Memory& gpu_memory() { return gpu_; }
 
+  /// Peer-memory calls: what the GPU's BAR serves. A read of another page gets UR, a write is dropped; both are looked
+  /// at when the data are taken. The back door and the GPU's own stores and loads don't care. Offsets from kGpuBase.
+  PinnedPages& gpu_pages() { return gpu_pages_; }
+
+  // ---- Memories, their own processors ----
+  /// The CPU has used bytes of host memory (offset from kHostBase): they are in its last-level cache, if host.llc_size
+  /// gives it one. Untimed.
+  void cpu_touch(uint64_t offset, uint64_t bytes);
+  /// The CPU has flushed its caches.
+  void cpu_flush();
+  /// From now on kernels use so much of the GPU memory's bandwidth (at the start gpu.kernel_bandwidth). InputError
+  /// above gpu.hbm_bandwidth, and without gpu.memory = hbm.
+  void set_gpu_load(double gbps);
+  /// When the GPU's own read of its memory (offset from kGpuBase), which could start at from_ps, has its turn there.
+  uint64_t gpu_access_ps(uint64_t offset, uint64_t bytes, uint64_t from_ps);
+
   /// Called when a write to host memory has become visible: bus address of the first byte written, and length up to the
   /// last one written.
   void on_host_write(std::function<void(uint64_t addr, unsigned len)> fn) {
@@ -117,6 +136,8 @@ class Hub : public sc_core::sc_module {
   void on_nic_read(std::function<FaultPlan(Where where, const Tlp& read)> fn);
   /// A completion that nobody asked for, from the root complex to the NIC: leaves now.
   void inject_completion(Tlp completion);
+
+  const MemoryTiming::Counters& memory_counters(Where where) const;
 
   // ---- Surprise removal ----
   /// The NIC's link goes down: what is under way on it is lost, loads from the NIC end without data, later ones too.
@@ -148,6 +169,7 @@ class Hub : public sc_core::sc_module {
   std::shared_ptr<Impl> impl_;
   TlpTarget* nic_ = nullptr;
   Memory host_, gpu_;
+  PinnedPages gpu_pages_;
   std::vector<std::function<void(uint64_t, unsigned, const rtl::op_t&)>> host_write_;
   std::vector<std::function<void(uint64_t, unsigned)>> gpu_write_;
   std::vector<std::function<void(uint64_t, uint32_t)>> message_;

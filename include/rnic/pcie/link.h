@@ -68,11 +68,12 @@ class Link {
   /// A TLP handed over at `edge` at end `from`: now, or later if nothing else happens in between. A sender for which
   /// `gate` is set (default) has TLPs held back by the link until the other end has room, posted before blocked
   /// non-posted ones as the ordering rules say (2.4.1); one without looks at limits() itself, as the NIC's RTL does.
-  /// SimError for a gated TLP that needs more than all the room that the other end has.
+  /// SimError for a gated TLP that needs more than all the room that the other end has, and for one without gate for
+  /// which there are no credits.
   void send(End from, Tlp tlp, const Time& edge);
   void set_gate(End from, bool gate);
-  /// Whether end `from` may hand over one more beat at the edge at `edge`: transmit buffer of two TLPs beyond the one
-  /// on the line. Depends only on what happened before `edge`.
+  /// Whether end `from` may hand over one more beat at the edge at `edge`: fewer than 1024 B, or fewer than two TLPs,
+  /// wait beyond the one on the line. Depends only on what happened before `edge`.
   bool ready(End from, const Time& edge) const;
   /// Flow-control limits that end `from` has received before `edge`, absolute counts since reset.
   rtl::pcie_fc_t limits(End from, const Time& edge) const;
@@ -94,6 +95,7 @@ class Link {
   struct CreditUse {
     unsigned limit = 0;    ///< 0: infinite
     uint64_t held_ps = 0;  ///< each credit taken, times how long it was away
+    uint64_t busy_ps = 0;  ///< time in which any was away
     uint64_t none_ps = 0;  ///< time in which a largest request (one header, or `largest` data credits) had none left
     unsigned most = 0;     ///< away at a time
   };

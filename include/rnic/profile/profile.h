@@ -54,6 +54,8 @@ class Profile {
   const std::vector<std::string>& targets() const { return targets_; }
   /// Keys of a kind ("fitted").
   size_t count(std::string_view kind) const;
+  /// Whose figures the targets are.
+  const std::string& fitted_to() const { return fitted_to_; }
   /// "fitted to the document: N keys, M targets; agreement is by construction", or empty when no key is fitted.
   std::string fit_note() const;
 
@@ -75,7 +77,7 @@ class Profile {
 
  private:
   friend class ProfileReader;
-  std::string name_, description_;
+  std::string name_, description_, fitted_to_ = "the document";
   std::vector<std::string> targets_;
   std::map<std::string, KeyValue> values_;
 };

@@ -55,10 +55,11 @@ struct Behaviour {
 };
 
 struct Plan {
-  std::string what = "regression";  ///< or "sweep", "sensitivity": their directories are not taken for one another
-  nlohmann::json extra;             ///< what the plan's maker wants to find again in the directory
-  std::vector<std::string> keep;    ///< files that a run which passed leaves; empty: all
-  std::string file;                 ///< as given; its name alone in a kept plan
+  std::string what =
+      "regression";      ///< or "sweep", "sensitivity", "validation": their directories are not taken for one another
+  nlohmann::json extra;  ///< what the plan's maker wants to find again in the directory
+  std::vector<std::string> keep;  ///< files that a run which passed leaves; empty: all
+  std::string file;               ///< as given; its name alone in a kept plan
   std::string name;
   std::string dir;  ///< of the file: absolute, or from cwd in a kept plan
   std::string cwd;  ///< of the commands: absolute, or from where it was started in a kept plan

@@ -47,6 +47,7 @@ enum class CounterSource : uint8_t {
   kArp,    ///< counts a pulse of the AllReduce engine's arp_stat_t
   kModel,  ///< counted by the BAR decoder
   kMac,    ///< read from the MAC
+  kPcie,   ///< read from the models at the PCIe pins
   kLater,  ///< nobody counts it yet: 0 unless somebody provides it
 };
 
@@ -91,12 +92,23 @@ enum class CmdOp : uint8_t {
   kCqModify = 1,  ///< the context of CQ `index` changed
   kMkeyModify = 2,  ///< memory protection entry `index` changed
   kQp2Err = 3,  ///< QP `index` to error: WQEs posted from here on are flushed
+  kQpQuery = 4,  ///< what the chip holds of QP `index` goes to `query`
+  kCqQuery = 5,  ///< the same of CQ `index`
+  kQpCreate = 6,  ///< QP `index` set up anew from its context, whatever state it was in: QpModify by way of Reset
+};
+
+enum class CmdResult : uint8_t {
+  kOk = 0,  ///< done, or on its way to be done before anything that is written later
+  kBadOp = 1,  ///< no such operation
+  kBadIndex = 2,  ///< no such QP, CQ or memory protection entry
+  kBadState = 3,  ///< no transition leads from the QP's state to the one in its context
 };
 
 enum class HealthState : uint8_t {
-  kHealthy = 0,  ///< no error since reset
-  kDegraded = 1,  ///< errors were logged, all of them reported by CQEs or counters
-  kFatal = 2,  ///< completions were lost (EvtCqOverrun, EvtCqInvalid)
+  kHealthy = 0,  ///< no cause to report
+  kDegraded = 1,  ///< errors were logged, all of them reported by CQEs or counters, or it is too warm
+  kFatal = 2,  ///< completions were lost (EvtCqOverrun, EvtCqInvalid), or it was overheated: reset it
+  kDown = 3,  ///< in reset, or without power; who can read this register never sees it
 };
 
 enum class EventKind : uint8_t {
@@ -104,6 +116,7 @@ enum class EventKind : uint8_t {
   kWqeError = 2,  ///< error CQE written
   kCqOverrun = 3,  ///< CQE dropped: the ring is full
   kCqInvalid = 4,  ///< CQE dropped: no such CQ
+  kThermal = 13,  ///< temperature crossed a threshold; vendor: 0 cooled down, 1 warning, 2 critical; index: 0.1 degrees Celsius, signed
   kPcie = 14,  ///< PCIe error; vendor names its bit in the AER status, 0x80 more for a correctable one
   kMmio = 15,  ///< MMIO request refused; address says where
 };
@@ -160,8 +173,10 @@ inline constexpr uint32_t kMptStride = 0x40;
 inline constexpr uint32_t kQpc = 0x0;
 inline constexpr uint32_t kCqc = 0x40000;
 inline constexpr uint32_t kMpt = 0x400000;
+inline constexpr uint32_t kQuery = 0xe00000;
 inline constexpr uint32_t kCmd = 0xf00000;
 inline constexpr uint32_t kCmdStatus = 0xf00004;
+inline constexpr uint32_t kCmdResult = 0xf00008;
 inline constexpr uint32_t kFree = 0x1000000;
 
 namespace qpc {
@@ -225,8 +240,35 @@ inline constexpr Field kVariant{"variant", 8, 8, Access::kReadWrite, 0x0, "Low b
 inline constexpr Field kPd{"pd", 32, 24, Access::kReadWrite, 0x0, "Protection domain."};
 inline constexpr Field kStart{"start", 64, 64, Access::kReadWrite, 0x0, "Virtual address of the region's first byte."};
 inline constexpr Field kLength{"length", 128, 64, Access::kReadWrite, 0x0, "Length in bytes."};
-inline constexpr Field kIova{"iova", 192, 64, Access::kReadWrite, 0x0, "Bus address of the region's first byte."};
-inline constexpr Field kFields[] = {kValid, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic, kRelaxed, kIdBased, kVariant, kPd, kStart, kLength, kIova};
+inline constexpr Field kIova{"iova", 192, 64, Access::kReadWrite, 0x0, "Bus address of the region's first byte; with paged its place in the list of pages; with window_en an address of the window."};
+inline constexpr Field kPaged{"paged", 256, 1, Access::kReadWrite, 0x0, "A list of pages stands behind the region."};
+inline constexpr Field kWindowEn{"window_en", 257, 1, Access::kReadWrite, 0x0, "Addresses go through a GPUDirect window."};
+inline constexpr Field kWindow{"window", 264, 6, Access::kReadWrite, 0x0, "That window."};
+inline constexpr Field kLogPage{"log_page", 272, 5, Access::kReadWrite, 0x0, "Pages of 2^n B, 12..30; others count as 12."};
+inline constexpr Field kMtt{"mtt", 288, 22, Access::kReadWrite, 0x0, "Where the list of pages begins in device memory, in units of 64 B. Entries of 8 B: bit 0 present, bits [63:12] of the page's bus address."};
+inline constexpr Field kPages{"pages", 320, 32, Access::kReadWrite, 0x0, "Pages in the list."};
+inline constexpr Field kFields[] = {kValid, kLocalWrite, kRemoteRead, kRemoteWrite, kRemoteAtomic, kRelaxed, kIdBased, kVariant, kPd, kStart, kLength, kIova, kPaged, kWindowEn, kWindow, kLogPage, kMtt, kPages};
+}
+
+namespace query {
+inline constexpr Field kSeq{"seq", 0, 16, Access::kReadWrite, 0x0, "Counts answers since reset, from 1 to 65535, then from 1 again."};
+inline constexpr Field kCq{"cq", 16, 1, Access::kReadWrite, 0x0, "1: answer to CqQuery, 0: to QpQuery."};
+inline constexpr Field kPiValid{"pi_valid", 17, 1, Access::kReadWrite, 0x0, "0: no doorbell (no CQE) since the context was taken: pi is still what the context says."};
+inline constexpr Field kCiValid{"ci_valid", 18, 1, Access::kReadWrite, 0x0, "0: ci, and of a QP psn and ip_id, are still what the context says."};
+inline constexpr Field kError{"error", 19, 1, Access::kReadWrite, 0x0, "QP: in error. CQ: overrun."};
+inline constexpr Field kInMsg{"in_msg", 20, 1, Access::kReadWrite, 0x0, "QP: a message is partly sent; wqe, offset and msg_len describe it."};
+inline constexpr Field kArmed{"armed", 21, 1, Access::kReadWrite, 0x0, "CQ: armed."};
+inline constexpr Field kSolicitedOnly{"solicited_only", 22, 1, Access::kReadWrite, 0x0, "CQ: armed for solicited CQEs only."};
+inline constexpr Field kIndex{"index", 32, 24, Access::kReadWrite, 0x0, "QPN or CQN."};
+inline constexpr Field kPi{"pi", 64, 24, Access::kReadWrite, 0x0, "QP: producer index of the latest doorbell. CQ: index of the next CQE."};
+inline constexpr Field kCi{"ci", 96, 24, Access::kReadWrite, 0x0, "QP: next WQE to decode. CQ: consumer index as last told."};
+inline constexpr Field kPsn{"psn", 128, 24, Access::kReadWrite, 0x0, "QP: next PSN."};
+inline constexpr Field kIpId{"ip_id", 160, 16, Access::kReadWrite, 0x0, "QP: next IP identification."};
+inline constexpr Field kWqe{"wqe", 176, 16, Access::kReadWrite, 0x0, "QP: index of the WQE that is partly sent."};
+inline constexpr Field kOffset{"offset", 192, 32, Access::kReadWrite, 0x0, "QP: bytes of that message handed out."};
+inline constexpr Field kMsgLen{"msg_len", 224, 32, Access::kReadWrite, 0x0, "QP: bytes of that message."};
+inline constexpr Field kTimeNs{"time_ns", 448, 64, Access::kReadWrite, 0x0, "Nanoseconds of simulated time at which the chip was looked at."};
+inline constexpr Field kFields[] = {kSeq, kCq, kPiValid, kCiValid, kError, kInMsg, kArmed, kSolicitedOnly, kIndex, kPi, kCi, kPsn, kIpId, kWqe, kOffset, kMsgLen, kTimeNs};
 }
 
 namespace cmd {
@@ -238,6 +280,13 @@ inline constexpr Field kFields[] = {kOp, kIndex};
 namespace cmd_status {
 inline constexpr Field kCount{"count", 0, 32, Access::kRead, 0x0, "Commands accepted since reset."};
 inline constexpr Field kFields[] = {kCount};
+}
+
+namespace cmd_result {
+inline constexpr Field kResult{"result", 0, 2, Access::kRead, 0x0, "What became of it."};
+inline constexpr Field kOp{"op", 8, 3, Access::kRead, 0x0, "Its operation."};
+inline constexpr Field kCount{"count", 16, 16, Access::kRead, 0x0, "Commands issued since reset, refused ones included, modulo 65536."};
+inline constexpr Field kFields[] = {kResult, kOp, kCount};
 }
 }  // namespace bar1
 
@@ -260,6 +309,9 @@ inline constexpr uint32_t kFatal = 0x104;
 inline constexpr uint32_t kFatalIndex = 0x108;
 inline constexpr uint32_t kTemperature = 0x10c;
 inline constexpr uint32_t kFatalTime = 0x110;
+inline constexpr uint32_t kHealthCause = 0x118;
+inline constexpr uint32_t kHealthChanges = 0x11c;
+inline constexpr uint32_t kTemperatureLimits = 0x120;
 inline constexpr uint32_t kCounterCtrl = 0x180;
 inline constexpr uint32_t kArpSlots = 0x200;
 inline constexpr uint32_t kArpState = 0x204;
@@ -336,6 +388,52 @@ inline constexpr uint32_t kCplPoisoned = 0x1228;
 inline constexpr uint32_t kCplTimeout = 0x1230;
 inline constexpr uint32_t kIrqSent = 0x1238;
 inline constexpr uint32_t kFlr = 0x1240;
+inline constexpr uint32_t kMttMiss = 0x1248;
+inline constexpr uint32_t kMttAbsent = 0x1250;
+inline constexpr uint32_t kGdrWindowDenied = 0x1258;
+inline constexpr uint32_t kL2Hit = 0x1260;
+inline constexpr uint32_t kL2Miss = 0x1268;
+inline constexpr uint32_t kCmdRefused = 0x1270;
+inline constexpr uint32_t kWqeOpcodeError = 0x1278;
+inline constexpr uint32_t kWqeSizeError = 0x1280;
+inline constexpr uint32_t kWqeQpnError = 0x1288;
+inline constexpr uint32_t kWqeLengthError = 0x1290;
+inline constexpr uint32_t kSqBoundsError = 0x1298;
+inline constexpr uint32_t kMrKeyError = 0x12a0;
+inline constexpr uint32_t kMrBoundsError = 0x12a8;
+inline constexpr uint32_t kMrPdError = 0x12b0;
+inline constexpr uint32_t kMrRightsError = 0x12b8;
+inline constexpr uint32_t kDmaNoMasterError = 0x12c0;
+inline constexpr uint32_t kDmaTooLongError = 0x12c8;
+inline constexpr uint32_t kCqInvalid = 0x12d0;
+inline constexpr uint32_t kCmdQpError = 0x12d8;
+inline constexpr uint32_t kSurpriseDown = 0x12e0;
+inline constexpr uint32_t kTempWarningEvents = 0x12e8;
+inline constexpr uint32_t kTempCriticalEvents = 0x12f0;
+inline constexpr uint32_t kCplLate = 0x12f8;
+inline constexpr uint32_t kCplSlow = 0x1300;
+inline constexpr uint32_t kRxPciSignalIntegrity = 0x1308;
+inline constexpr uint32_t kTxPciSignalIntegrity = 0x1310;
+inline constexpr uint32_t kPciStalledRdNs = 0x1318;
+inline constexpr uint32_t kPciStalledWrNs = 0x1320;
+inline constexpr uint32_t kPciStalledCplNs = 0x1328;
+inline constexpr uint32_t kRxPrio0Pause = 0x1330;
+inline constexpr uint32_t kRxPrio1Pause = 0x1338;
+inline constexpr uint32_t kRxPrio2Pause = 0x1340;
+inline constexpr uint32_t kRxPrio4Pause = 0x1348;
+inline constexpr uint32_t kRxPrio5Pause = 0x1350;
+inline constexpr uint32_t kRxPrio6Pause = 0x1358;
+inline constexpr uint32_t kRxPrio7Pause = 0x1360;
+inline constexpr uint32_t kRxPrio0PauseDuration = 0x1368;
+inline constexpr uint32_t kRxPrio1PauseDuration = 0x1370;
+inline constexpr uint32_t kRxPrio2PauseDuration = 0x1378;
+inline constexpr uint32_t kRxPrio3PauseDuration = 0x1380;
+inline constexpr uint32_t kRxPrio4PauseDuration = 0x1388;
+inline constexpr uint32_t kRxPrio5PauseDuration = 0x1390;
+inline constexpr uint32_t kRxPrio6PauseDuration = 0x1398;
+inline constexpr uint32_t kRxPrio7PauseDuration = 0x13a0;
+inline constexpr uint32_t kCplStale = 0x13a8;
+inline constexpr uint32_t kMmioDisabled = 0x13b0;
 inline constexpr uint32_t kLogHead = 0x8000;
 inline constexpr uint32_t kLogCount = 0x8004;
 inline constexpr uint32_t kErrorLogKind = 0x8200;
@@ -347,6 +445,7 @@ inline constexpr uint32_t kWindowBase = 0x10000;
 inline constexpr uint32_t kWindowSize = 0x10008;
 inline constexpr uint32_t kWindowGpu = 0x10010;
 inline constexpr uint32_t kWindowCtrl = 0x10018;
+inline constexpr uint32_t kWindowState = 0x10800;
 inline constexpr uint32_t kMsixAddrLo = 0x20000;
 inline constexpr uint32_t kMsixAddrHi = 0x20004;
 inline constexpr uint32_t kMsixData = 0x20008;
@@ -410,6 +509,25 @@ inline constexpr Field kFields[] = {kValue};
 namespace fatal_time {
 inline constexpr Field kNs{"ns", 0, 64, Access::kRead, 0x0, "Nanoseconds of simulated time."};
 inline constexpr Field kFields[] = {kNs};
+}
+
+namespace health_cause {
+inline constexpr Field kErrors{"errors", 0, 1, Access::kRead, 0x0, "Errors were logged: Degraded."};
+inline constexpr Field kWarm{"warm", 1, 1, Access::kRead, 0x0, "At the warning threshold, and not yet cooled down by the hysteresis: Degraded."};
+inline constexpr Field kLost{"lost", 2, 1, Access::kRead, 0x0, "Completions were lost: Fatal."};
+inline constexpr Field kOverheated{"overheated", 3, 1, Access::kRead, 0x0, "The critical threshold was reached: Fatal."};
+inline constexpr Field kFields[] = {kErrors, kWarm, kLost, kOverheated};
+}
+
+namespace health_changes {
+inline constexpr Field kCount{"count", 0, 32, Access::kRead, 0x0, "Changes."};
+inline constexpr Field kFields[] = {kCount};
+}
+
+namespace temperature_limits {
+inline constexpr Field kWarning{"warning", 0, 16, Access::kRead, 0x0, "Warning, 0.1 degrees Celsius, signed."};
+inline constexpr Field kCritical{"critical", 16, 16, Access::kRead, 0x0, "Critical, 0.1 degrees Celsius, signed."};
+inline constexpr Field kFields[] = {kWarning, kCritical};
 }
 
 namespace counter_ctrl {
@@ -793,6 +911,236 @@ inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
 inline constexpr Field kFields[] = {kValue};
 }
 
+namespace mtt_miss {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace mtt_absent {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace gdr_window_denied {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace l2_hit {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace l2_miss {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cmd_refused {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace wqe_opcode_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace wqe_size_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace wqe_qpn_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace wqe_length_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace sq_bounds_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace mr_key_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace mr_bounds_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace mr_pd_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace mr_rights_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace dma_no_master_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace dma_too_long_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cq_invalid {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cmd_qp_error {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace surprise_down {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace temp_warning_events {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace temp_critical_events {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cpl_late {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cpl_slow {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_pci_signal_integrity {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace tx_pci_signal_integrity {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace pci_stalled_rd_ns {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace pci_stalled_wr_ns {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace pci_stalled_cpl_ns {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio0_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio1_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio2_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio4_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio5_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio6_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio7_pause {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio0_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio1_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio2_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio3_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio4_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio5_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio6_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace rx_prio7_pause_duration {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace cpl_stale {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
+namespace mmio_disabled {
+inline constexpr Field kValue{"value", 0, 64, Access::kRead, 0x0, "Count."};
+inline constexpr Field kFields[] = {kValue};
+}
+
 namespace log_head {
 inline constexpr Field kIndex{"index", 0, 4, Access::kRead, 0x0, "Index."};
 inline constexpr Field kFields[] = {kIndex};
@@ -809,7 +1157,7 @@ inline constexpr Field kFields[] = {kKind};
 }
 
 namespace error_log_index {
-inline constexpr Field kIndex{"index", 0, 24, Access::kRead, 0x0, "QPN or CQN; 0 for Mmio."};
+inline constexpr Field kIndex{"index", 0, 24, Access::kRead, 0x0, "QPN or CQN; 0 for Mmio and Pcie; for Thermal the temperature."};
 inline constexpr Field kFields[] = {kIndex};
 }
 
@@ -831,7 +1179,7 @@ inline constexpr Field kFields[] = {kAddress};
 }
 
 namespace window_base {
-inline constexpr Field kAddress{"address", 0, 64, Access::kReadWrite, 0x0, "Bus address."};
+inline constexpr Field kAddress{"address", 0, 64, Access::kReadWrite, 0x0, "Address."};
 inline constexpr Field kFields[] = {kAddress};
 }
 
@@ -841,7 +1189,7 @@ inline constexpr Field kFields[] = {kBytes};
 }
 
 namespace window_gpu {
-inline constexpr Field kAddress{"address", 0, 64, Access::kReadWrite, 0x0, "Address in GPU memory."};
+inline constexpr Field kAddress{"address", 0, 64, Access::kReadWrite, 0x0, "Bus address in the GPU's BAR."};
 inline constexpr Field kFields[] = {kAddress};
 }
 
@@ -850,6 +1198,11 @@ inline constexpr Field kRead{"read", 0, 1, Access::kReadWrite, 0x0, "The NIC may
 inline constexpr Field kWrite{"write", 1, 1, Access::kReadWrite, 0x0, "The NIC may write."};
 inline constexpr Field kValid{"valid", 8, 1, Access::kReadWrite, 0x0, "The window is in use."};
 inline constexpr Field kFields[] = {kRead, kWrite, kValid};
+}
+
+namespace window_state {
+inline constexpr Field kBusy{"busy", 0, 1, Access::kRead, 0x0, "Reads are under way that were let through before a window or the memory protection table (command MkeyModify) changed the last time."};
+inline constexpr Field kFields[] = {kBusy};
 }
 
 namespace msix_addr_lo {
@@ -885,22 +1238,27 @@ inline constexpr Register kRegisters[] = {
     {"page.cq_ci", "CQ consumer index. CQEs before this index have been consumed. The page number names the CQ.", 0, false, 32, 0x10, {1024, 1}, {0x100, 0x0}, bar0::page_cq_ci::kFields, 1},
     {"page.cq_arm", "CQ arm. Asks for one event when the CQ gets a CQE beyond this index. The page number names the CQ.", 0, false, 32, 0x18, {1024, 1}, {0x100, 0x0}, bar0::page_cq_arm::kFields, 2},
     {"page.bf", "BlueFlame buffer. A WQE of up to 128 B pushed in pieces of 64 B. Only whole, 64 B aligned writes of 64 B with all byte enables are taken.", 0, false, 512, 0x80, {1024, 2}, {0x100, 0x40}, bar0::page_bf::kFields, 1},
-    {"qpc", "QP context. Everything the NIC needs to send on a queue pair. Takes effect with CMD QpModify; see the ownership rule in docs/models/bar_decoder.md.", 1, false, 1024, 0x0, {1024, 1}, {0x80, 0x0}, bar1::qpc::kFields, 33},
+    {"qpc", "QP context. Everything the NIC needs to send on a queue pair. Takes effect with CMD QpModify; see the ownership rule in docs/contexts.md.", 1, false, 1024, 0x0, {1024, 1}, {0x80, 0x0}, bar1::qpc::kFields, 33},
     {"cqc", "CQ context. A completion queue. Takes effect with CMD CqModify.", 1, false, 512, 0x40000, {1024, 1}, {0x40, 0x0}, bar1::cqc::kFields, 8},
-    {"mpt", "Memory protection entry. A memory region. Index = key >> 8; the key's low byte must equal variant. Takes effect with CMD MkeyModify.", 1, false, 512, 0x400000, {65536, 1}, {0x40, 0x0}, bar1::mpt::kFields, 12},
-    {"cmd", "Command. A write of 4 B with all byte enables issues a command. Unknown operations and an index out of range are refused and counted in mmio_unsupported.", 1, false, 32, 0xf00000, {1, 1}, {0x0, 0x0}, bar1::cmd::kFields, 2},
+    {"mpt", "Memory protection entry. A memory region. Index = key >> 8; the key's low byte must equal variant. Takes effect with CMD MkeyModify.", 1, false, 512, 0x400000, {65536, 1}, {0x40, 0x0}, bar1::mpt::kFields, 18},
+    {"query", "Answer to the latest query. Written by the NIC upon QpQuery and CqQuery. The driver clears the first four bytes, issues the command, and reads until seq is not 0; see docs/contexts.md.", 1, false, 512, 0xe00000, {1, 1}, {0x0, 0x0}, bar1::query::kFields, 17},
+    {"cmd", "Command. A write of 4 B with all byte enables issues a command. What is wrong with it has no effect, shows in cmd_result and counts in cmd_refused; unknown operations and an index out of range count in mmio_unsupported, too.", 1, false, 32, 0xf00000, {1, 1}, {0x0, 0x0}, bar1::cmd::kFields, 2},
     {"cmd_status", "Commands accepted. Counts accepted commands, modulo 2^32.", 1, false, 32, 0xf00004, {1, 1}, {0x0, 0x0}, bar1::cmd_status::kFields, 1},
+    {"cmd_result", "Result of the latest command. A driver that has one command under way at a time reads it until count has changed.", 1, false, 32, 0xf00008, {1, 1}, {0x0, 0x0}, bar1::cmd_result::kFields, 3},
     {"free", "Free device memory. Rings, by the driver's choice.", 1, true, 32, 0x1000000, {62914560, 1}, {0x4, 0x0}, nullptr, 0},
     {"id", "Identity. As in the configuration space. The vendor ID is not assigned to anybody.", 2, false, 32, 0x0, {1, 1}, {0x0, 0x0}, bar2::id::kFields, 2},
     {"version", "Version of rnicsim that this device comes from.", 2, false, 32, 0x4, {1, 1}, {0x0, 0x0}, bar2::version::kFields, 3},
     {"build_queues", "Build: queues. Numbers of queues that the RTL was built for.", 2, false, 32, 0x8, {1, 1}, {0x0, 0x0}, bar2::build_queues::kFields, 2},
     {"build_path", "Build: data path. Widths that the RTL was built for.", 2, false, 32, 0xc, {1, 1}, {0x0, 0x0}, bar2::build_path::kFields, 2},
     {"build_memory", "Build: memory. Sizes that the RTL was built for.", 2, false, 32, 0x10, {1, 1}, {0x0, 0x0}, bar2::build_memory::kFields, 3},
-    {"health", "Health state. Back to Healthy by reset only.", 2, false, 32, 0x100, {1, 1}, {0x0, 0x0}, bar2::health::kFields, 1},
+    {"health", "Health state. Follows from health_cause.", 2, false, 32, 0x100, {1, 1}, {0x0, 0x0}, bar2::health::kFields, 1},
     {"fatal", "Last fatal error. The latest error that made the state Fatal; all zero: none.", 2, false, 32, 0x104, {1, 1}, {0x0, 0x0}, bar2::fatal::kFields, 3},
     {"fatal_index", "Last fatal error: index. Which queue.", 2, false, 32, 0x108, {1, 1}, {0x0, 0x0}, bar2::fatal_index::kFields, 1},
     {"temperature", "Input of the model; 0 until it is set.", 2, false, 32, 0x10c, {1, 1}, {0x0, 0x0}, bar2::temperature::kFields, 1},
     {"fatal_time", "Last fatal error: time. When.", 2, false, 64, 0x110, {1, 1}, {0x0, 0x0}, bar2::fatal_time::kFields, 1},
+    {"health_cause", "Health: causes. What keeps the state from Healthy. All but warm are taken back by a reset only.", 2, false, 32, 0x118, {1, 1}, {0x0, 0x0}, bar2::health_cause::kFields, 4},
+    {"health_changes", "Health: changes. Changes of the state since the start, modulo 2^32.", 2, false, 32, 0x11c, {1, 1}, {0x0, 0x0}, bar2::health_changes::kFields, 1},
+    {"temperature_limits", "Temperature: thresholds. From the profile: health.temperature_warning, health.temperature_critical.", 2, false, 32, 0x120, {1, 1}, {0x0, 0x0}, bar2::temperature_limits::kFields, 2},
     {"counter_ctrl", "Counter control. Reads as 0.", 2, false, 32, 0x180, {1, 1}, {0x0, 0x0}, bar2::counter_ctrl::kFields, 1},
     {"arp_slots", "AllReduce: slots. Of all groups together. 0 in the NIC, which has no receiver yet.", 2, false, 32, 0x200, {1, 1}, {0x0, 0x0}, bar2::arp_slots::kFields, 2},
     {"arp_state", "AllReduce: state. 0 in the NIC, which has no receiver yet.", 2, false, 32, 0x204, {1, 1}, {0x0, 0x0}, bar2::arp_state::kFields, 1},
@@ -911,11 +1269,11 @@ inline constexpr Register kRegisters[] = {
     {"rx_crc_errors_phy", "Frames received with a wrong FCS (ethtool -S).", 2, false, 64, 0x1020, {1, 1}, {0x0, 0x0}, bar2::rx_crc_errors_phy::kFields, 1},
     {"rx_discards_phy", "Frames dropped for want of buffer space (ethtool -S).", 2, false, 64, 0x1028, {1, 1}, {0x0, 0x0}, bar2::rx_discards_phy::kFields, 1},
     {"tx_pause_ctrl_phy", "Pause frames sent (ethtool -S).", 2, false, 64, 0x1030, {1, 1}, {0x0, 0x0}, bar2::tx_pause_ctrl_phy::kFields, 1},
-    {"rx_pause_ctrl_phy", "Pause frames received (ethtool -S).", 2, false, 64, 0x1038, {1, 1}, {0x0, 0x0}, bar2::rx_pause_ctrl_phy::kFields, 1},
+    {"rx_pause_ctrl_phy", "Pause frames received, PFC of all priorities (ethtool -S).", 2, false, 64, 0x1038, {1, 1}, {0x0, 0x0}, bar2::rx_pause_ctrl_phy::kFields, 1},
     {"tx_prio3_pause", "PFC pauses sent for priority 3 (ethtool -S).", 2, false, 64, 0x1040, {1, 1}, {0x0, 0x0}, bar2::tx_prio3_pause::kFields, 1},
     {"rx_prio3_pause", "PFC pauses received for priority 3 (ethtool -S).", 2, false, 64, 0x1048, {1, 1}, {0x0, 0x0}, bar2::rx_prio3_pause::kFields, 1},
     {"tx_vport_rdma_unicast_packets", "RDMA packets sent (ethtool -S).", 2, false, 64, 0x1050, {1, 1}, {0x0, 0x0}, bar2::tx_vport_rdma_unicast_packets::kFields, 1},
-    {"tx_vport_rdma_unicast_bytes", "Bytes of RDMA packets sent (ethtool -S).", 2, false, 64, 0x1058, {1, 1}, {0x0, 0x0}, bar2::tx_vport_rdma_unicast_bytes::kFields, 1},
+    {"tx_vport_rdma_unicast_bytes", "Bytes of RDMA packets sent, without FCS (ethtool -S).", 2, false, 64, 0x1058, {1, 1}, {0x0, 0x0}, bar2::tx_vport_rdma_unicast_bytes::kFields, 1},
     {"rx_vport_rdma_unicast_packets", "RDMA packets received (ethtool -S).", 2, false, 64, 0x1060, {1, 1}, {0x0, 0x0}, bar2::rx_vport_rdma_unicast_packets::kFields, 1},
     {"rx_vport_rdma_unicast_bytes", "Bytes of RDMA packets received (ethtool -S).", 2, false, 64, 0x1068, {1, 1}, {0x0, 0x0}, bar2::rx_vport_rdma_unicast_bytes::kFields, 1},
     {"out_of_buffer", "Packets dropped because no receive WQE was posted (hw_counters).", 2, false, 64, 0x1070, {1, 1}, {0x0, 0x0}, bar2::out_of_buffer::kFields, 1},
@@ -977,6 +1335,52 @@ inline constexpr Register kRegisters[] = {
     {"cpl_timeout", "PCIe reads given up because no completion came in time.", 2, false, 64, 0x1230, {1, 1}, {0x0, 0x0}, bar2::cpl_timeout::kFields, 1},
     {"irq_sent", "MSI-X messages written.", 2, false, 64, 0x1238, {1, 1}, {0x0, 0x0}, bar2::irq_sent::kFields, 1},
     {"flr", "Function-level resets.", 2, false, 64, 0x1240, {1, 1}, {0x0, 0x0}, bar2::flr::kFields, 1},
+    {"mtt_miss", "Blocks of page lists read from device memory.", 2, false, 64, 0x1248, {1, 1}, {0x0, 0x0}, bar2::mtt_miss::kFields, 1},
+    {"mtt_absent", "Accesses to pages that are not in their list.", 2, false, 64, 0x1250, {1, 1}, {0x0, 0x0}, bar2::mtt_absent::kFields, 1},
+    {"gdr_window_denied", "Accesses outside their GPUDirect window, to an invalid one, or against its rights.", 2, false, 64, 0x1258, {1, 1}, {0x0, 0x0}, bar2::gdr_window_denied::kFields, 1},
+    {"l2_hit", "Lines of device memory found in the L2 cache, or on their way into it.", 2, false, 64, 0x1260, {1, 1}, {0x0, 0x0}, bar2::l2_hit::kFields, 1},
+    {"l2_miss", "Lines of device memory that were not in the L2 cache: read from DDR, or written whole.", 2, false, 64, 0x1268, {1, 1}, {0x0, 0x0}, bar2::l2_miss::kFields, 1},
+    {"cmd_refused", "Commands refused: no such operation, no such index, or no such transition of a QP's state.", 2, false, 64, 0x1270, {1, 1}, {0x0, 0x0}, bar2::cmd_refused::kFields, 1},
+    {"wqe_opcode_error", "WQEs refused: unknown opcode, or one that the transport does not have.", 2, false, 64, 0x1278, {1, 1}, {0x0, 0x0}, bar2::wqe_opcode_error::kFields, 1},
+    {"wqe_size_error", "WQEs refused: a size that does not fit the opcode, or a producer index beyond the ring.", 2, false, 64, 0x1280, {1, 1}, {0x0, 0x0}, bar2::wqe_size_error::kFields, 1},
+    {"wqe_qpn_error", "WQEs refused: they name another QP or index.", 2, false, 64, 0x1288, {1, 1}, {0x0, 0x0}, bar2::wqe_qpn_error::kFields, 1},
+    {"wqe_length_error", "WQEs refused: a message longer than 2 GiB or than the path MTU allows.", 2, false, 64, 0x1290, {1, 1}, {0x0, 0x0}, bar2::wqe_length_error::kFields, 1},
+    {"sq_bounds_error", "Send queues refused: their ring is not in device memory.", 2, false, 64, 0x1298, {1, 1}, {0x0, 0x0}, bar2::sq_bounds_error::kFields, 1},
+    {"mr_key_error", "Accesses refused: the key is unknown, invalid or stale.", 2, false, 64, 0x12a0, {1, 1}, {0x0, 0x0}, bar2::mr_key_error::kFields, 1},
+    {"mr_bounds_error", "Accesses refused: outside their memory region.", 2, false, 64, 0x12a8, {1, 1}, {0x0, 0x0}, bar2::mr_bounds_error::kFields, 1},
+    {"mr_pd_error", "Accesses refused: a memory region of another protection domain.", 2, false, 64, 0x12b0, {1, 1}, {0x0, 0x0}, bar2::mr_pd_error::kFields, 1},
+    {"mr_rights_error", "Accesses refused: against the rights of their memory region.", 2, false, 64, 0x12b8, {1, 1}, {0x0, 0x0}, bar2::mr_rights_error::kFields, 1},
+    {"dma_no_master_error", "Reads refused because bus mastering was off.", 2, false, 64, 0x12c0, {1, 1}, {0x0, 0x0}, bar2::dma_no_master_error::kFields, 1},
+    {"dma_too_long_error", "Reads that failed because more data came than was asked for.", 2, false, 64, 0x12c8, {1, 1}, {0x0, 0x0}, bar2::dma_too_long_error::kFields, 1},
+    {"cq_invalid", "CQEs dropped because there is no such CQ.", 2, false, 64, 0x12d0, {1, 1}, {0x0, 0x0}, bar2::cq_invalid::kFields, 1},
+    {"cmd_qp_error", "Commands taken that moved a QP to error (Qp2Err).", 2, false, 64, 0x12d8, {1, 1}, {0x0, 0x0}, bar2::cmd_qp_error::kFields, 1},
+    {"surprise_down", "Times that the device lost power or was pulled out.", 2, false, 64, 0x12e0, {1, 1}, {0x0, 0x0}, bar2::surprise_down::kFields, 1},
+    {"temp_warning_events", "Times that the temperature rose to its warning threshold.", 2, false, 64, 0x12e8, {1, 1}, {0x0, 0x0}, bar2::temp_warning_events::kFields, 1},
+    {"temp_critical_events", "Times that the temperature rose to its critical threshold.", 2, false, 64, 0x12f0, {1, 1}, {0x0, 0x0}, bar2::temp_critical_events::kFields, 1},
+    {"cpl_late", "PCIe completions of reads that had been given up, by the timeout or because they had failed; cpl_unexpected has them, too.", 2, false, 64, 0x12f8, {1, 1}, {0x0, 0x0}, bar2::cpl_late::kFields, 1},
+    {"cpl_slow", "PCIe reads answered in full, but later than health.slow_read.", 2, false, 64, 0x1300, {1, 1}, {0x0, 0x0}, bar2::cpl_slow::kFields, 1},
+    {"rx_pci_signal_integrity", "TLPs and DLLPs that arrived corrupted (ethtool -S).", 2, false, 64, 0x1308, {1, 1}, {0x0, 0x0}, bar2::rx_pci_signal_integrity::kFields, 1},
+    {"tx_pci_signal_integrity", "TLPs sent again, because they did not arrive or arrived corrupted (ethtool -S).", 2, false, 64, 0x1310, {1, 1}, {0x0, 0x0}, bar2::tx_pci_signal_integrity::kFields, 1},
+    {"pci_stalled_rd_ns", "Nanoseconds in which no read could be sent for want of non-posted credits.", 2, false, 64, 0x1318, {1, 1}, {0x0, 0x0}, bar2::pci_stalled_rd_ns::kFields, 1},
+    {"pci_stalled_wr_ns", "Nanoseconds in which a write of MPS bytes could not be sent for want of posted credits.", 2, false, 64, 0x1320, {1, 1}, {0x0, 0x0}, bar2::pci_stalled_wr_ns::kFields, 1},
+    {"pci_stalled_cpl_ns", "Nanoseconds in which a read of MRRS bytes had no room for its completions.", 2, false, 64, 0x1328, {1, 1}, {0x0, 0x0}, bar2::pci_stalled_cpl_ns::kFields, 1},
+    {"rx_prio0_pause", "PFC pauses received for priority 0 (ethtool -S).", 2, false, 64, 0x1330, {1, 1}, {0x0, 0x0}, bar2::rx_prio0_pause::kFields, 1},
+    {"rx_prio1_pause", "PFC pauses received for priority 1 (ethtool -S).", 2, false, 64, 0x1338, {1, 1}, {0x0, 0x0}, bar2::rx_prio1_pause::kFields, 1},
+    {"rx_prio2_pause", "PFC pauses received for priority 2 (ethtool -S).", 2, false, 64, 0x1340, {1, 1}, {0x0, 0x0}, bar2::rx_prio2_pause::kFields, 1},
+    {"rx_prio4_pause", "PFC pauses received for priority 4 (ethtool -S).", 2, false, 64, 0x1348, {1, 1}, {0x0, 0x0}, bar2::rx_prio4_pause::kFields, 1},
+    {"rx_prio5_pause", "PFC pauses received for priority 5 (ethtool -S).", 2, false, 64, 0x1350, {1, 1}, {0x0, 0x0}, bar2::rx_prio5_pause::kFields, 1},
+    {"rx_prio6_pause", "PFC pauses received for priority 6 (ethtool -S).", 2, false, 64, 0x1358, {1, 1}, {0x0, 0x0}, bar2::rx_prio6_pause::kFields, 1},
+    {"rx_prio7_pause", "PFC pauses received for priority 7 (ethtool -S).", 2, false, 64, 0x1360, {1, 1}, {0x0, 0x0}, bar2::rx_prio7_pause::kFields, 1},
+    {"rx_prio0_pause_duration", "Microseconds in which priority 0 was paused (ethtool -S).", 2, false, 64, 0x1368, {1, 1}, {0x0, 0x0}, bar2::rx_prio0_pause_duration::kFields, 1},
+    {"rx_prio1_pause_duration", "Microseconds in which priority 1 was paused (ethtool -S).", 2, false, 64, 0x1370, {1, 1}, {0x0, 0x0}, bar2::rx_prio1_pause_duration::kFields, 1},
+    {"rx_prio2_pause_duration", "Microseconds in which priority 2 was paused (ethtool -S).", 2, false, 64, 0x1378, {1, 1}, {0x0, 0x0}, bar2::rx_prio2_pause_duration::kFields, 1},
+    {"rx_prio3_pause_duration", "Microseconds in which priority 3 was paused (ethtool -S).", 2, false, 64, 0x1380, {1, 1}, {0x0, 0x0}, bar2::rx_prio3_pause_duration::kFields, 1},
+    {"rx_prio4_pause_duration", "Microseconds in which priority 4 was paused (ethtool -S).", 2, false, 64, 0x1388, {1, 1}, {0x0, 0x0}, bar2::rx_prio4_pause_duration::kFields, 1},
+    {"rx_prio5_pause_duration", "Microseconds in which priority 5 was paused (ethtool -S).", 2, false, 64, 0x1390, {1, 1}, {0x0, 0x0}, bar2::rx_prio5_pause_duration::kFields, 1},
+    {"rx_prio6_pause_duration", "Microseconds in which priority 6 was paused (ethtool -S).", 2, false, 64, 0x1398, {1, 1}, {0x0, 0x0}, bar2::rx_prio6_pause_duration::kFields, 1},
+    {"rx_prio7_pause_duration", "Microseconds in which priority 7 was paused (ethtool -S).", 2, false, 64, 0x13a0, {1, 1}, {0x0, 0x0}, bar2::rx_prio7_pause_duration::kFields, 1},
+    {"cpl_stale", "PCIe completions of reads from before a function-level reset; cpl_unexpected has them, too.", 2, false, 64, 0x13a8, {1, 1}, {0x0, 0x0}, bar2::cpl_stale::kFields, 1},
+    {"mmio_disabled", "Requests to the NIC while its memory space was disabled, as after a reset; mmio_unsupported has them, too.", 2, false, 64, 0x13b0, {1, 1}, {0x0, 0x0}, bar2::mmio_disabled::kFields, 1},
     {"log_head", "Error log: head. Entry that is written next; the latest one is the one before it.", 2, false, 32, 0x8000, {1, 1}, {0x0, 0x0}, bar2::log_head::kFields, 1},
     {"log_count", "Error log: count. Entries logged since reset, modulo 2^32; the log keeps the latest 16.", 2, false, 32, 0x8004, {1, 1}, {0x0, 0x0}, bar2::log_count::kFields, 1},
     {"error_log.kind", "What happened; 0: empty entry.", 2, false, 32, 0x8200, {16, 1}, {0x20, 0x0}, bar2::error_log_kind::kFields, 1},
@@ -984,10 +1388,11 @@ inline constexpr Register kRegisters[] = {
     {"error_log.wqe", "Which WQE, and why.", 2, false, 32, 0x8208, {16, 1}, {0x20, 0x0}, bar2::error_log_wqe::kFields, 3},
     {"error_log.time", "When.", 2, false, 64, 0x8210, {16, 1}, {0x20, 0x0}, bar2::error_log_time::kFields, 1},
     {"error_log.address", "Kind Mmio only.", 2, false, 64, 0x8218, {16, 1}, {0x20, 0x0}, bar2::error_log_address::kFields, 1},
-    {"window.base", "Start of the window on the bus.", 2, false, 64, 0x10000, {64, 1}, {0x20, 0x0}, bar2::window_base::kFields, 1},
+    {"window.base", "Start of the window, as the regions that use it name it.", 2, false, 64, 0x10000, {64, 1}, {0x20, 0x0}, bar2::window_base::kFields, 1},
     {"window.size", "Size of the window.", 2, false, 64, 0x10008, {64, 1}, {0x20, 0x0}, bar2::window_size::kFields, 1},
     {"window.gpu", "Where the window points to.", 2, false, 64, 0x10010, {64, 1}, {0x20, 0x0}, bar2::window_gpu::kFields, 1},
     {"window.ctrl", "Rights and valid bit.", 2, false, 32, 0x10018, {64, 1}, {0x20, 0x0}, bar2::window_ctrl::kFields, 3},
+    {"window_state", "GPUDirect windows and memory regions: state. For whoever changes a window, or takes a region back, while traffic runs.", 2, false, 32, 0x10800, {1, 1}, {0x0, 0x0}, bar2::window_state::kFields, 1},
     {"msix.addr_lo", "Address of the message, low half.", 2, false, 32, 0x20000, {64, 1}, {0x10, 0x0}, bar2::msix_addr_lo::kFields, 1},
     {"msix.addr_hi", "Address of the message, high half.", 2, false, 32, 0x20004, {64, 1}, {0x10, 0x0}, bar2::msix_addr_hi::kFields, 1},
     {"msix.data", "Data of the message.", 2, false, 32, 0x20008, {64, 1}, {0x10, 0x0}, bar2::msix_data::kFields, 1},
@@ -1004,11 +1409,11 @@ inline constexpr Counter kCounters[] = {
     {"rx_crc_errors_phy", "Frames received with a wrong FCS (ethtool -S).", 0x1020, CounterSource::kLater, 0},
     {"rx_discards_phy", "Frames dropped for want of buffer space (ethtool -S).", 0x1028, CounterSource::kLater, 0},
     {"tx_pause_ctrl_phy", "Pause frames sent (ethtool -S).", 0x1030, CounterSource::kLater, 0},
-    {"rx_pause_ctrl_phy", "Pause frames received (ethtool -S).", 0x1038, CounterSource::kLater, 0},
+    {"rx_pause_ctrl_phy", "Pause frames received, PFC of all priorities (ethtool -S).", 0x1038, CounterSource::kMac, 0},
     {"tx_prio3_pause", "PFC pauses sent for priority 3 (ethtool -S).", 0x1040, CounterSource::kLater, 0},
-    {"rx_prio3_pause", "PFC pauses received for priority 3 (ethtool -S).", 0x1048, CounterSource::kLater, 0},
-    {"tx_vport_rdma_unicast_packets", "RDMA packets sent (ethtool -S).", 0x1050, CounterSource::kLater, 0},
-    {"tx_vport_rdma_unicast_bytes", "Bytes of RDMA packets sent (ethtool -S).", 0x1058, CounterSource::kLater, 0},
+    {"rx_prio3_pause", "PFC pauses received for priority 3 (ethtool -S).", 0x1048, CounterSource::kMac, 0},
+    {"tx_vport_rdma_unicast_packets", "RDMA packets sent (ethtool -S).", 0x1050, CounterSource::kMac, 0},
+    {"tx_vport_rdma_unicast_bytes", "Bytes of RDMA packets sent, without FCS (ethtool -S).", 0x1058, CounterSource::kMac, 0},
     {"rx_vport_rdma_unicast_packets", "RDMA packets received (ethtool -S).", 0x1060, CounterSource::kLater, 0},
     {"rx_vport_rdma_unicast_bytes", "Bytes of RDMA packets received (ethtool -S).", 0x1068, CounterSource::kLater, 0},
     {"out_of_buffer", "Packets dropped because no receive WQE was posted (hw_counters).", 0x1070, CounterSource::kLater, 0},
@@ -1022,26 +1427,26 @@ inline constexpr Counter kCounters[] = {
     {"implied_nak_seq_err", "ACKs whose PSN implied a lost READ or atomic response (hw_counters).", 0x10b0, CounterSource::kLater, 0},
     {"local_ack_timeout_err", "Expired ACK timers (hw_counters).", 0x10b8, CounterSource::kLater, 0},
     {"rnr_nak_retry_err", "RNR NAKs received (hw_counters).", 0x10c0, CounterSource::kLater, 0},
-    {"req_cqe_error", "Error CQEs of the requester, flushed ones included (hw_counters).", 0x10c8, CounterSource::kPulse, 8},
+    {"req_cqe_error", "Error CQEs of the requester, flushed ones included (hw_counters).", 0x10c8, CounterSource::kPulse, 11},
     {"req_cqe_flush_error", "Flushed CQEs of the requester (hw_counters).", 0x10d0, CounterSource::kModel, 0},
     {"resp_cqe_error", "Error CQEs of the responder (hw_counters).", 0x10d8, CounterSource::kLater, 0},
     {"np_cnp_sent", "CNPs sent (hw_counters).", 0x10e0, CounterSource::kLater, 0},
     {"np_ecn_marked_roce_packets", "RoCE packets received with the ECN mark (hw_counters).", 0x10e8, CounterSource::kLater, 0},
     {"rp_cnp_handled", "CNPs received and acted upon (hw_counters).", 0x10f0, CounterSource::kLater, 0},
-    {"db_rx", "SQ doorbells and BlueFlame pushes taken.", 0x10f8, CounterSource::kPulse, 18},
-    {"db_coalesced", "Doorbells for a QP that was already waiting.", 0x1100, CounterSource::kPulse, 17},
-    {"db_invalid", "Doorbells for a QP that cannot send.", 0x1108, CounterSource::kPulse, 16},
-    {"bf_hit", "WQEs taken from the BlueFlame buffer.", 0x1110, CounterSource::kPulse, 15},
-    {"bf_fallback", "Pushed WQEs found incomplete or stale, fetched from the ring. A push whose buffer another QP has taken since is not counted.", 0x1118, CounterSource::kPulse, 14},
-    {"wqe_fetch", "WQEs read from a ring.", 0x1120, CounterSource::kPulse, 13},
-    {"qpc_miss", "QP contexts read from device memory.", 0x1128, CounterSource::kPulse, 12},
-    {"cqc_miss", "CQ contexts read from device memory.", 0x1130, CounterSource::kPulse, 11},
-    {"mpt_miss", "Memory protection entries read from device memory.", 0x1138, CounterSource::kPulse, 10},
-    {"cqe_ok", "Successful CQEs written.", 0x1140, CounterSource::kPulse, 9},
-    {"cq_overrun", "CQEs dropped because the ring was full.", 0x1148, CounterSource::kPulse, 7},
-    {"cpl_unexpected", "PCIe completions without a request, or of one already given up.", 0x1150, CounterSource::kPulse, 6},
-    {"cpl_ur", "PCIe completions with status UR (unsupported request).", 0x1158, CounterSource::kPulse, 5},
-    {"cpl_malformed", "PCIe completions whose length is a lie, or that do not fit their request.", 0x1160, CounterSource::kPulse, 1},
+    {"db_rx", "SQ doorbells and BlueFlame pushes taken.", 0x10f8, CounterSource::kPulse, 21},
+    {"db_coalesced", "Doorbells for a QP that was already waiting.", 0x1100, CounterSource::kPulse, 20},
+    {"db_invalid", "Doorbells for a QP that cannot send.", 0x1108, CounterSource::kPulse, 19},
+    {"bf_hit", "WQEs taken from the BlueFlame buffer.", 0x1110, CounterSource::kPulse, 18},
+    {"bf_fallback", "Pushed WQEs found incomplete or stale, fetched from the ring. A push whose buffer another QP has taken since is not counted.", 0x1118, CounterSource::kPulse, 17},
+    {"wqe_fetch", "WQEs read from a ring.", 0x1120, CounterSource::kPulse, 16},
+    {"qpc_miss", "QP contexts read from device memory.", 0x1128, CounterSource::kPulse, 15},
+    {"cqc_miss", "CQ contexts read from device memory.", 0x1130, CounterSource::kPulse, 14},
+    {"mpt_miss", "Memory protection entries read from device memory.", 0x1138, CounterSource::kPulse, 13},
+    {"cqe_ok", "Successful CQEs written.", 0x1140, CounterSource::kPulse, 12},
+    {"cq_overrun", "CQEs dropped because the ring was full.", 0x1148, CounterSource::kPulse, 10},
+    {"cpl_unexpected", "PCIe completions without a request, or of one already given up.", 0x1150, CounterSource::kPulse, 9},
+    {"cpl_ur", "PCIe completions with status UR (unsupported request).", 0x1158, CounterSource::kPulse, 8},
+    {"cpl_malformed", "PCIe completions whose length is a lie, or that do not fit their request.", 0x1160, CounterSource::kPulse, 4},
     {"mmio_unsupported", "Requests to the NIC that it could not serve; each is in the error log.", 0x1168, CounterSource::kModel, 0},
     {"arp_frag", "Fragments accepted.", 0x1170, CounterSource::kArp, 21},
     {"arp_beat", "64 B beats of fragments accumulated.", 0x1178, CounterSource::kArp, 20},
@@ -1065,13 +1470,59 @@ inline constexpr Counter kCounters[] = {
     {"arp_stall_hazard", "Cycles in which a beat waited for its address in the adder.", 0x1208, CounterSource::kArp, 2},
     {"arp_stall_read", "Cycles in which a beat waited for the accumulators' read port.", 0x1210, CounterSource::kArp, 1},
     {"arp_stall_drain", "Cycles in which a result waited for the DMA.", 0x1218, CounterSource::kArp, 0},
-    {"cpl_ca", "PCIe completions with status CA (completer abort).", 0x1220, CounterSource::kPulse, 4},
-    {"cpl_poisoned", "PCIe completions with poisoned data.", 0x1228, CounterSource::kPulse, 3},
-    {"cpl_timeout", "PCIe reads given up because no completion came in time.", 0x1230, CounterSource::kPulse, 2},
-    {"irq_sent", "MSI-X messages written.", 0x1238, CounterSource::kPulse, 0},
+    {"cpl_ca", "PCIe completions with status CA (completer abort).", 0x1220, CounterSource::kPulse, 7},
+    {"cpl_poisoned", "PCIe completions with poisoned data.", 0x1228, CounterSource::kPulse, 6},
+    {"cpl_timeout", "PCIe reads given up because no completion came in time.", 0x1230, CounterSource::kPulse, 5},
+    {"irq_sent", "MSI-X messages written.", 0x1238, CounterSource::kPulse, 3},
     {"flr", "Function-level resets.", 0x1240, CounterSource::kModel, 0},
+    {"mtt_miss", "Blocks of page lists read from device memory.", 0x1248, CounterSource::kPulse, 2},
+    {"mtt_absent", "Accesses to pages that are not in their list.", 0x1250, CounterSource::kPulse, 1},
+    {"gdr_window_denied", "Accesses outside their GPUDirect window, to an invalid one, or against its rights.", 0x1258, CounterSource::kPulse, 0},
+    {"l2_hit", "Lines of device memory found in the L2 cache, or on their way into it.", 0x1260, CounterSource::kModel, 0},
+    {"l2_miss", "Lines of device memory that were not in the L2 cache: read from DDR, or written whole.", 0x1268, CounterSource::kModel, 0},
+    {"cmd_refused", "Commands refused: no such operation, no such index, or no such transition of a QP's state.", 0x1270, CounterSource::kModel, 0},
+    {"wqe_opcode_error", "WQEs refused: unknown opcode, or one that the transport does not have.", 0x1278, CounterSource::kModel, 0},
+    {"wqe_size_error", "WQEs refused: a size that does not fit the opcode, or a producer index beyond the ring.", 0x1280, CounterSource::kModel, 0},
+    {"wqe_qpn_error", "WQEs refused: they name another QP or index.", 0x1288, CounterSource::kModel, 0},
+    {"wqe_length_error", "WQEs refused: a message longer than 2 GiB or than the path MTU allows.", 0x1290, CounterSource::kModel, 0},
+    {"sq_bounds_error", "Send queues refused: their ring is not in device memory.", 0x1298, CounterSource::kModel, 0},
+    {"mr_key_error", "Accesses refused: the key is unknown, invalid or stale.", 0x12a0, CounterSource::kModel, 0},
+    {"mr_bounds_error", "Accesses refused: outside their memory region.", 0x12a8, CounterSource::kModel, 0},
+    {"mr_pd_error", "Accesses refused: a memory region of another protection domain.", 0x12b0, CounterSource::kModel, 0},
+    {"mr_rights_error", "Accesses refused: against the rights of their memory region.", 0x12b8, CounterSource::kModel, 0},
+    {"dma_no_master_error", "Reads refused because bus mastering was off.", 0x12c0, CounterSource::kModel, 0},
+    {"dma_too_long_error", "Reads that failed because more data came than was asked for.", 0x12c8, CounterSource::kModel, 0},
+    {"cq_invalid", "CQEs dropped because there is no such CQ.", 0x12d0, CounterSource::kModel, 0},
+    {"cmd_qp_error", "Commands taken that moved a QP to error (Qp2Err).", 0x12d8, CounterSource::kModel, 0},
+    {"surprise_down", "Times that the device lost power or was pulled out.", 0x12e0, CounterSource::kModel, 0},
+    {"temp_warning_events", "Times that the temperature rose to its warning threshold.", 0x12e8, CounterSource::kModel, 0},
+    {"temp_critical_events", "Times that the temperature rose to its critical threshold.", 0x12f0, CounterSource::kModel, 0},
+    {"cpl_late", "PCIe completions of reads that had been given up, by the timeout or because they had failed; cpl_unexpected has them, too.", 0x12f8, CounterSource::kPcie, 0},
+    {"cpl_slow", "PCIe reads answered in full, but later than health.slow_read.", 0x1300, CounterSource::kPcie, 0},
+    {"rx_pci_signal_integrity", "TLPs and DLLPs that arrived corrupted (ethtool -S).", 0x1308, CounterSource::kPcie, 0},
+    {"tx_pci_signal_integrity", "TLPs sent again, because they did not arrive or arrived corrupted (ethtool -S).", 0x1310, CounterSource::kPcie, 0},
+    {"pci_stalled_rd_ns", "Nanoseconds in which no read could be sent for want of non-posted credits.", 0x1318, CounterSource::kPcie, 0},
+    {"pci_stalled_wr_ns", "Nanoseconds in which a write of MPS bytes could not be sent for want of posted credits.", 0x1320, CounterSource::kPcie, 0},
+    {"pci_stalled_cpl_ns", "Nanoseconds in which a read of MRRS bytes had no room for its completions.", 0x1328, CounterSource::kPcie, 0},
+    {"rx_prio0_pause", "PFC pauses received for priority 0 (ethtool -S).", 0x1330, CounterSource::kMac, 0},
+    {"rx_prio1_pause", "PFC pauses received for priority 1 (ethtool -S).", 0x1338, CounterSource::kMac, 0},
+    {"rx_prio2_pause", "PFC pauses received for priority 2 (ethtool -S).", 0x1340, CounterSource::kMac, 0},
+    {"rx_prio4_pause", "PFC pauses received for priority 4 (ethtool -S).", 0x1348, CounterSource::kMac, 0},
+    {"rx_prio5_pause", "PFC pauses received for priority 5 (ethtool -S).", 0x1350, CounterSource::kMac, 0},
+    {"rx_prio6_pause", "PFC pauses received for priority 6 (ethtool -S).", 0x1358, CounterSource::kMac, 0},
+    {"rx_prio7_pause", "PFC pauses received for priority 7 (ethtool -S).", 0x1360, CounterSource::kMac, 0},
+    {"rx_prio0_pause_duration", "Microseconds in which priority 0 was paused (ethtool -S).", 0x1368, CounterSource::kMac, 0},
+    {"rx_prio1_pause_duration", "Microseconds in which priority 1 was paused (ethtool -S).", 0x1370, CounterSource::kMac, 0},
+    {"rx_prio2_pause_duration", "Microseconds in which priority 2 was paused (ethtool -S).", 0x1378, CounterSource::kMac, 0},
+    {"rx_prio3_pause_duration", "Microseconds in which priority 3 was paused (ethtool -S).", 0x1380, CounterSource::kMac, 0},
+    {"rx_prio4_pause_duration", "Microseconds in which priority 4 was paused (ethtool -S).", 0x1388, CounterSource::kMac, 0},
+    {"rx_prio5_pause_duration", "Microseconds in which priority 5 was paused (ethtool -S).", 0x1390, CounterSource::kMac, 0},
+    {"rx_prio6_pause_duration", "Microseconds in which priority 6 was paused (ethtool -S).", 0x1398, CounterSource::kMac, 0},
+    {"rx_prio7_pause_duration", "Microseconds in which priority 7 was paused (ethtool -S).", 0x13a0, CounterSource::kMac, 0},
+    {"cpl_stale", "PCIe completions of reads from before a function-level reset; cpl_unexpected has them, too.", 0x13a8, CounterSource::kPcie, 0},
+    {"mmio_disabled", "Requests to the NIC while its memory space was disabled, as after a reset; mmio_unsupported has them, too.", 0x13b0, CounterSource::kModel, 0},
 };
 inline constexpr uint32_t kCounterBase = 0x1000;
-inline constexpr uint32_t kNumCounters = 73;
+inline constexpr uint32_t kNumCounters = 119;
 
 }  // namespace rnic::regs

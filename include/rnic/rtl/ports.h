@@ -216,9 +216,13 @@ inline constexpr uint64_t CmdQpModify = 0x0;
 inline constexpr uint64_t CmdCqModify = 0x1;
 inline constexpr uint64_t CmdMkeyModify = 0x2;
 inline constexpr uint64_t CmdQp2Err = 0x3;
+inline constexpr uint64_t CmdQpQuery = 0x4;
+inline constexpr uint64_t CmdCqQuery = 0x5;
+inline constexpr uint64_t CmdQpCreate = 0x6;
 inline constexpr uint64_t QpcBase = 0x0;
 inline constexpr uint64_t CqcBase = 0x40000;
 inline constexpr uint64_t MptBase = 0x400000;
+inline constexpr uint64_t QueryBase = 0xe00000;
 inline constexpr uint64_t DmFreeBase = 0x1000000;
 inline constexpr uint64_t QpStReset = 0x0;
 inline constexpr uint64_t QpStInit = 0x1;
@@ -237,6 +241,7 @@ inline constexpr uint64_t DmaPoisoned = 0x3;
 inline constexpr uint64_t DmaTimeout = 0x4;
 inline constexpr uint64_t DmaMalformed = 0x5;
 inline constexpr uint64_t DmaNoMaster = 0x6;
+inline constexpr uint64_t DmaDenied = 0x7;
 inline constexpr uint64_t SynLocalLength = 0x1;
 inline constexpr uint64_t SynLocalQpOp = 0x2;
 inline constexpr uint64_t SynLocalProt = 0x4;
@@ -249,6 +254,7 @@ inline constexpr uint64_t VenLength = 0x4;
 inline constexpr uint64_t VenKey = 0x5;
 inline constexpr uint64_t VenBounds = 0x6;
 inline constexpr uint64_t VenPd = 0x7;
+inline constexpr uint64_t VenRights = 0x8;
 inline constexpr uint64_t VenDma = 0x10;
 inline constexpr uint64_t MacBeatW = 0x23f;
 inline constexpr uint64_t EvtDbInvalid = 0x1;
@@ -740,7 +746,17 @@ struct cqc_t {
 struct mpt_t {
   static constexpr unsigned kWidth = 512;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
-  std::array<uint32_t, 8> rsvd2{};
+  std::array<uint32_t, 5> rsvd5{};
+  uint32_t pages{};
+  uint16_t rsvd4{};
+  uint32_t mtt{};
+  uint16_t rsvd3{};
+  uint8_t log_page{};
+  uint8_t rsvd2b{};
+  uint8_t window{};
+  uint8_t rsvd2{};
+  bool window_en{};
+  bool paged{};
   uint64_t iova{};
   uint64_t length{};
   uint64_t start{};
@@ -757,7 +773,17 @@ struct mpt_t {
   bool local_write{};
   bool valid{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 256, 256, rsvd2);
+    put_bits(words_, lsb_ + 352, 160, rsvd5);
+    put_bits(words_, lsb_ + 320, 32, pages);
+    put_bits(words_, lsb_ + 310, 10, rsvd4);
+    put_bits(words_, lsb_ + 288, 22, mtt);
+    put_bits(words_, lsb_ + 277, 11, rsvd3);
+    put_bits(words_, lsb_ + 272, 5, log_page);
+    put_bits(words_, lsb_ + 270, 2, rsvd2b);
+    put_bits(words_, lsb_ + 264, 6, window);
+    put_bits(words_, lsb_ + 258, 6, rsvd2);
+    put_bits(words_, lsb_ + 257, 1, window_en);
+    put_bits(words_, lsb_ + 256, 1, paged);
     put_bits(words_, lsb_ + 192, 64, iova);
     put_bits(words_, lsb_ + 128, 64, length);
     put_bits(words_, lsb_ + 64, 64, start);
@@ -776,7 +802,17 @@ struct mpt_t {
   }
   static mpt_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     mpt_t r_;
-    get_bits(words_, lsb_ + 256, 256, r_.rsvd2);
+    get_bits(words_, lsb_ + 352, 160, r_.rsvd5);
+    get_bits(words_, lsb_ + 320, 32, r_.pages);
+    get_bits(words_, lsb_ + 310, 10, r_.rsvd4);
+    get_bits(words_, lsb_ + 288, 22, r_.mtt);
+    get_bits(words_, lsb_ + 277, 11, r_.rsvd3);
+    get_bits(words_, lsb_ + 272, 5, r_.log_page);
+    get_bits(words_, lsb_ + 270, 2, r_.rsvd2b);
+    get_bits(words_, lsb_ + 264, 6, r_.window);
+    get_bits(words_, lsb_ + 258, 6, r_.rsvd2);
+    get_bits(words_, lsb_ + 257, 1, r_.window_en);
+    get_bits(words_, lsb_ + 256, 1, r_.paged);
     get_bits(words_, lsb_ + 192, 64, r_.iova);
     get_bits(words_, lsb_ + 128, 64, r_.length);
     get_bits(words_, lsb_ + 64, 64, r_.start);
@@ -792,6 +828,92 @@ struct mpt_t {
     get_bits(words_, lsb_ + 2, 1, r_.remote_read);
     get_bits(words_, lsb_ + 1, 1, r_.local_write);
     get_bits(words_, lsb_ + 0, 1, r_.valid);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::query_t
+struct query_t {
+  static constexpr unsigned kWidth = 512;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint64_t time_ns{};
+  std::array<uint32_t, 6> rsvd6{};
+  uint32_t msg_len{};
+  uint32_t offset{};
+  uint16_t wqe{};
+  uint16_t ip_id{};
+  uint8_t rsvd4{};
+  uint32_t psn{};
+  uint8_t rsvd3{};
+  uint32_t ci{};
+  uint8_t rsvd2{};
+  uint32_t pi{};
+  uint8_t rsvd1{};
+  uint32_t index{};
+  uint16_t rsvd0{};
+  bool solicited_only{};
+  bool armed{};
+  bool in_msg{};
+  bool error{};
+  bool ci_valid{};
+  bool pi_valid{};
+  bool cq{};
+  uint16_t seq{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 448, 64, time_ns);
+    put_bits(words_, lsb_ + 256, 192, rsvd6);
+    put_bits(words_, lsb_ + 224, 32, msg_len);
+    put_bits(words_, lsb_ + 192, 32, offset);
+    put_bits(words_, lsb_ + 176, 16, wqe);
+    put_bits(words_, lsb_ + 160, 16, ip_id);
+    put_bits(words_, lsb_ + 152, 8, rsvd4);
+    put_bits(words_, lsb_ + 128, 24, psn);
+    put_bits(words_, lsb_ + 120, 8, rsvd3);
+    put_bits(words_, lsb_ + 96, 24, ci);
+    put_bits(words_, lsb_ + 88, 8, rsvd2);
+    put_bits(words_, lsb_ + 64, 24, pi);
+    put_bits(words_, lsb_ + 56, 8, rsvd1);
+    put_bits(words_, lsb_ + 32, 24, index);
+    put_bits(words_, lsb_ + 23, 9, rsvd0);
+    put_bits(words_, lsb_ + 22, 1, solicited_only);
+    put_bits(words_, lsb_ + 21, 1, armed);
+    put_bits(words_, lsb_ + 20, 1, in_msg);
+    put_bits(words_, lsb_ + 19, 1, error);
+    put_bits(words_, lsb_ + 18, 1, ci_valid);
+    put_bits(words_, lsb_ + 17, 1, pi_valid);
+    put_bits(words_, lsb_ + 16, 1, cq);
+    put_bits(words_, lsb_ + 0, 16, seq);
+  }
+  static query_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    query_t r_;
+    get_bits(words_, lsb_ + 448, 64, r_.time_ns);
+    get_bits(words_, lsb_ + 256, 192, r_.rsvd6);
+    get_bits(words_, lsb_ + 224, 32, r_.msg_len);
+    get_bits(words_, lsb_ + 192, 32, r_.offset);
+    get_bits(words_, lsb_ + 176, 16, r_.wqe);
+    get_bits(words_, lsb_ + 160, 16, r_.ip_id);
+    get_bits(words_, lsb_ + 152, 8, r_.rsvd4);
+    get_bits(words_, lsb_ + 128, 24, r_.psn);
+    get_bits(words_, lsb_ + 120, 8, r_.rsvd3);
+    get_bits(words_, lsb_ + 96, 24, r_.ci);
+    get_bits(words_, lsb_ + 88, 8, r_.rsvd2);
+    get_bits(words_, lsb_ + 64, 24, r_.pi);
+    get_bits(words_, lsb_ + 56, 8, r_.rsvd1);
+    get_bits(words_, lsb_ + 32, 24, r_.index);
+    get_bits(words_, lsb_ + 23, 9, r_.rsvd0);
+    get_bits(words_, lsb_ + 22, 1, r_.solicited_only);
+    get_bits(words_, lsb_ + 21, 1, r_.armed);
+    get_bits(words_, lsb_ + 20, 1, r_.in_msg);
+    get_bits(words_, lsb_ + 19, 1, r_.error);
+    get_bits(words_, lsb_ + 18, 1, r_.ci_valid);
+    get_bits(words_, lsb_ + 17, 1, r_.pi_valid);
+    get_bits(words_, lsb_ + 16, 1, r_.cq);
+    get_bits(words_, lsb_ + 0, 16, r_.seq);
     return r_;
   }
   Words pack() const {
@@ -1152,16 +1274,129 @@ struct sched_cfg_t {
   }
 };
 
-/// rnic_pkg::rd_req_t
-struct rd_req_t {
-  static constexpr unsigned kWidth = 132;
+/// rnic_pkg::xl_req_t
+struct xl_req_t {
+  static constexpr unsigned kWidth = 199;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  bool paged{};
+  uint8_t log_page{};
+  uint32_t mtt{};
+  uint32_t pages{};
+  bool window_en{};
+  uint8_t window{};
   uint64_t addr{};
   uint16_t len{};
   bool more{};
   uint8_t attr{};
   op_t op{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 198, 1, paged);
+    put_bits(words_, lsb_ + 193, 5, log_page);
+    put_bits(words_, lsb_ + 171, 22, mtt);
+    put_bits(words_, lsb_ + 139, 32, pages);
+    put_bits(words_, lsb_ + 138, 1, window_en);
+    put_bits(words_, lsb_ + 132, 6, window);
+    put_bits(words_, lsb_ + 68, 64, addr);
+    put_bits(words_, lsb_ + 55, 13, len);
+    put_bits(words_, lsb_ + 54, 1, more);
+    put_bits(words_, lsb_ + 51, 3, attr);
+    op.pack_at(words_, lsb_ + 0);
+  }
+  static xl_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    xl_req_t r_;
+    get_bits(words_, lsb_ + 198, 1, r_.paged);
+    get_bits(words_, lsb_ + 193, 5, r_.log_page);
+    get_bits(words_, lsb_ + 171, 22, r_.mtt);
+    get_bits(words_, lsb_ + 139, 32, r_.pages);
+    get_bits(words_, lsb_ + 138, 1, r_.window_en);
+    get_bits(words_, lsb_ + 132, 6, r_.window);
+    get_bits(words_, lsb_ + 68, 64, r_.addr);
+    get_bits(words_, lsb_ + 55, 13, r_.len);
+    get_bits(words_, lsb_ + 54, 1, r_.more);
+    get_bits(words_, lsb_ + 51, 3, r_.attr);
+    r_.op = op_t::unpack_at(words_, lsb_ + 0);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::mtt_t
+struct mtt_t {
+  static constexpr unsigned kWidth = 64;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  uint64_t page{};
+  uint16_t rsvd{};
+  bool present{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 12, 52, page);
+    put_bits(words_, lsb_ + 1, 11, rsvd);
+    put_bits(words_, lsb_ + 0, 1, present);
+  }
+  static mtt_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    mtt_t r_;
+    get_bits(words_, lsb_ + 12, 52, r_.page);
+    get_bits(words_, lsb_ + 1, 11, r_.rsvd);
+    get_bits(words_, lsb_ + 0, 1, r_.present);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::window_t
+struct window_t {
+  static constexpr unsigned kWidth = 195;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  bool valid{};
+  bool write{};
+  bool read{};
+  uint64_t gpu{};
+  uint64_t size{};
+  uint64_t base{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 194, 1, valid);
+    put_bits(words_, lsb_ + 193, 1, write);
+    put_bits(words_, lsb_ + 192, 1, read);
+    put_bits(words_, lsb_ + 128, 64, gpu);
+    put_bits(words_, lsb_ + 64, 64, size);
+    put_bits(words_, lsb_ + 0, 64, base);
+  }
+  static window_t unpack_at(const uint32_t* words_, unsigned lsb_) {
+    window_t r_;
+    get_bits(words_, lsb_ + 194, 1, r_.valid);
+    get_bits(words_, lsb_ + 193, 1, r_.write);
+    get_bits(words_, lsb_ + 192, 1, r_.read);
+    get_bits(words_, lsb_ + 128, 64, r_.gpu);
+    get_bits(words_, lsb_ + 64, 64, r_.size);
+    get_bits(words_, lsb_ + 0, 64, r_.base);
+    return r_;
+  }
+  Words pack() const {
+    Words words_{};
+    pack_at(words_.data(), 0);
+    return words_;
+  }
+};
+
+/// rnic_pkg::rd_req_t
+struct rd_req_t {
+  static constexpr unsigned kWidth = 133;
+  using Words = std::array<uint32_t, (kWidth + 31) / 32>;
+  bool denied{};
+  uint64_t addr{};
+  uint16_t len{};
+  bool more{};
+  uint8_t attr{};
+  op_t op{};
+  void pack_at(uint32_t* words_, unsigned lsb_) const {
+    put_bits(words_, lsb_ + 132, 1, denied);
     put_bits(words_, lsb_ + 68, 64, addr);
     put_bits(words_, lsb_ + 55, 13, len);
     put_bits(words_, lsb_ + 54, 1, more);
@@ -1170,6 +1405,7 @@ struct rd_req_t {
   }
   static rd_req_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     rd_req_t r_;
+    get_bits(words_, lsb_ + 132, 1, r_.denied);
     get_bits(words_, lsb_ + 68, 64, r_.addr);
     get_bits(words_, lsb_ + 55, 13, r_.len);
     get_bits(words_, lsb_ + 54, 1, r_.more);
@@ -1574,7 +1810,7 @@ struct ext_probe_t {
 
 /// rnic_pkg::stat_t
 struct stat_t {
-  static constexpr unsigned kWidth = 19;
+  static constexpr unsigned kWidth = 22;
   using Words = std::array<uint32_t, (kWidth + 31) / 32>;
   bool db_rx{};
   bool db_coalesced{};
@@ -1595,48 +1831,57 @@ struct stat_t {
   bool cpl_timeout{};
   bool cpl_malformed{};
   bool irq_sent{};
+  bool mtt_miss{};
+  bool mtt_absent{};
+  bool win_denied{};
   void pack_at(uint32_t* words_, unsigned lsb_) const {
-    put_bits(words_, lsb_ + 18, 1, db_rx);
-    put_bits(words_, lsb_ + 17, 1, db_coalesced);
-    put_bits(words_, lsb_ + 16, 1, db_invalid);
-    put_bits(words_, lsb_ + 15, 1, bf_hit);
-    put_bits(words_, lsb_ + 14, 1, bf_fallback);
-    put_bits(words_, lsb_ + 13, 1, wqe_fetch);
-    put_bits(words_, lsb_ + 12, 1, qpc_miss);
-    put_bits(words_, lsb_ + 11, 1, cqc_miss);
-    put_bits(words_, lsb_ + 10, 1, mpt_miss);
-    put_bits(words_, lsb_ + 9, 1, cqe_ok);
-    put_bits(words_, lsb_ + 8, 1, cqe_err);
-    put_bits(words_, lsb_ + 7, 1, cq_overrun);
-    put_bits(words_, lsb_ + 6, 1, cpl_unexpected);
-    put_bits(words_, lsb_ + 5, 1, cpl_ur);
-    put_bits(words_, lsb_ + 4, 1, cpl_ca);
-    put_bits(words_, lsb_ + 3, 1, cpl_poisoned);
-    put_bits(words_, lsb_ + 2, 1, cpl_timeout);
-    put_bits(words_, lsb_ + 1, 1, cpl_malformed);
-    put_bits(words_, lsb_ + 0, 1, irq_sent);
+    put_bits(words_, lsb_ + 21, 1, db_rx);
+    put_bits(words_, lsb_ + 20, 1, db_coalesced);
+    put_bits(words_, lsb_ + 19, 1, db_invalid);
+    put_bits(words_, lsb_ + 18, 1, bf_hit);
+    put_bits(words_, lsb_ + 17, 1, bf_fallback);
+    put_bits(words_, lsb_ + 16, 1, wqe_fetch);
+    put_bits(words_, lsb_ + 15, 1, qpc_miss);
+    put_bits(words_, lsb_ + 14, 1, cqc_miss);
+    put_bits(words_, lsb_ + 13, 1, mpt_miss);
+    put_bits(words_, lsb_ + 12, 1, cqe_ok);
+    put_bits(words_, lsb_ + 11, 1, cqe_err);
+    put_bits(words_, lsb_ + 10, 1, cq_overrun);
+    put_bits(words_, lsb_ + 9, 1, cpl_unexpected);
+    put_bits(words_, lsb_ + 8, 1, cpl_ur);
+    put_bits(words_, lsb_ + 7, 1, cpl_ca);
+    put_bits(words_, lsb_ + 6, 1, cpl_poisoned);
+    put_bits(words_, lsb_ + 5, 1, cpl_timeout);
+    put_bits(words_, lsb_ + 4, 1, cpl_malformed);
+    put_bits(words_, lsb_ + 3, 1, irq_sent);
+    put_bits(words_, lsb_ + 2, 1, mtt_miss);
+    put_bits(words_, lsb_ + 1, 1, mtt_absent);
+    put_bits(words_, lsb_ + 0, 1, win_denied);
   }
   static stat_t unpack_at(const uint32_t* words_, unsigned lsb_) {
     stat_t r_;
-    get_bits(words_, lsb_ + 18, 1, r_.db_rx);
-    get_bits(words_, lsb_ + 17, 1, r_.db_coalesced);
-    get_bits(words_, lsb_ + 16, 1, r_.db_invalid);
-    get_bits(words_, lsb_ + 15, 1, r_.bf_hit);
-    get_bits(words_, lsb_ + 14, 1, r_.bf_fallback);
-    get_bits(words_, lsb_ + 13, 1, r_.wqe_fetch);
-    get_bits(words_, lsb_ + 12, 1, r_.qpc_miss);
-    get_bits(words_, lsb_ + 11, 1, r_.cqc_miss);
-    get_bits(words_, lsb_ + 10, 1, r_.mpt_miss);
-    get_bits(words_, lsb_ + 9, 1, r_.cqe_ok);
-    get_bits(words_, lsb_ + 8, 1, r_.cqe_err);
-    get_bits(words_, lsb_ + 7, 1, r_.cq_overrun);
-    get_bits(words_, lsb_ + 6, 1, r_.cpl_unexpected);
-    get_bits(words_, lsb_ + 5, 1, r_.cpl_ur);
-    get_bits(words_, lsb_ + 4, 1, r_.cpl_ca);
-    get_bits(words_, lsb_ + 3, 1, r_.cpl_poisoned);
-    get_bits(words_, lsb_ + 2, 1, r_.cpl_timeout);
-    get_bits(words_, lsb_ + 1, 1, r_.cpl_malformed);
-    get_bits(words_, lsb_ + 0, 1, r_.irq_sent);
+    get_bits(words_, lsb_ + 21, 1, r_.db_rx);
+    get_bits(words_, lsb_ + 20, 1, r_.db_coalesced);
+    get_bits(words_, lsb_ + 19, 1, r_.db_invalid);
+    get_bits(words_, lsb_ + 18, 1, r_.bf_hit);
+    get_bits(words_, lsb_ + 17, 1, r_.bf_fallback);
+    get_bits(words_, lsb_ + 16, 1, r_.wqe_fetch);
+    get_bits(words_, lsb_ + 15, 1, r_.qpc_miss);
+    get_bits(words_, lsb_ + 14, 1, r_.cqc_miss);
+    get_bits(words_, lsb_ + 13, 1, r_.mpt_miss);
+    get_bits(words_, lsb_ + 12, 1, r_.cqe_ok);
+    get_bits(words_, lsb_ + 11, 1, r_.cqe_err);
+    get_bits(words_, lsb_ + 10, 1, r_.cq_overrun);
+    get_bits(words_, lsb_ + 9, 1, r_.cpl_unexpected);
+    get_bits(words_, lsb_ + 8, 1, r_.cpl_ur);
+    get_bits(words_, lsb_ + 7, 1, r_.cpl_ca);
+    get_bits(words_, lsb_ + 6, 1, r_.cpl_poisoned);
+    get_bits(words_, lsb_ + 5, 1, r_.cpl_timeout);
+    get_bits(words_, lsb_ + 4, 1, r_.cpl_malformed);
+    get_bits(words_, lsb_ + 3, 1, r_.irq_sent);
+    get_bits(words_, lsb_ + 2, 1, r_.mtt_miss);
+    get_bits(words_, lsb_ + 1, 1, r_.mtt_absent);
+    get_bits(words_, lsb_ + 0, 1, r_.win_denied);
     return r_;
   }
   Words pack() const {

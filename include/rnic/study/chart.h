@@ -29,6 +29,7 @@ struct TornadoChart {
     double lo = 0, hi = 0;         ///< what came of them
   };
   std::string title, axis;
+  std::string lo_legend = "with the key's lower value", hi_legend = "with its higher value";
   double nominal = 0;
   std::vector<Bar> bars;  ///< the largest first
 };

@@ -27,6 +27,10 @@ struct ScenarioRegion {
   host::Space space = host::Space::kGpu;
   uint64_t size = 4096;
   uint32_t pd = 1;
+  uint32_t access = host::kAllRights;  ///< host::Access flags
+  bool scattered = false;              ///< pages that do not follow one another
+  unsigned log_page = 12;              ///< of those: 2^n B
+  std::vector<uint64_t> holes;         ///< numbers of pages that the list lacks
 };
 
 struct ScenarioQp {
@@ -69,15 +73,19 @@ struct ScenarioOp {
 };
 
 enum class FaultKind : uint8_t {
-  kDoorbell,  ///< a bare doorbell with any value, for any QP number
-  kRawWqe,    ///< a WQE's bytes written into a ring as they are, and rung
-  kMmio,      ///< a 4 B write to any offset of a BAR
-  kQpError,   ///< the queue pair is moved to the error state
-  kPause,     ///< a PFC frame pauses a priority of port 0
-  kRead,      ///< a read by the NIC is answered wrongly
-  kStray,     ///< a completion that nobody asked for
-  kFlr,       ///< function-level reset; the driver sets the device up again
-  kRemoval,   ///< the NIC is pulled out, and plugged in and set up again after `for_ns`
+  kDoorbell,      ///< a bare doorbell with any value, for any QP number
+  kRawWqe,        ///< a WQE's bytes written into a ring as they are, and rung
+  kMmio,          ///< a 4 B write to any offset of a BAR
+  kQpError,       ///< the queue pair is moved to the error state
+  kPause,         ///< a PFC frame pauses a priority of port 0
+  kRead,          ///< a read by the NIC is answered wrongly
+  kStray,         ///< a completion that nobody asked for
+  kFlr,           ///< function-level reset; the driver sets the device up again
+  kRemoval,       ///< the NIC is pulled out, and plugged in and set up again after `for_ns`
+  kTemperature,   ///< the chip's temperature is `celsius` from now on
+  kCqOverrun,     ///< `value` signaled messages without payload, whether their completions have room or not
+  kBusMasterOff,  ///< Bus Master Enable is cleared for `for_ns`
+  kUnpin,         ///< the pins of all GPU memory are taken back; the driver does not know
 };
 
 struct ScenarioFault {
@@ -93,6 +101,7 @@ struct ScenarioFault {
   std::vector<uint8_t> bytes;
   unsigned prio = 3;
   double for_ns = 0;
+  double celsius = 0;
   double at_ns = 0;
   pcie::Initiator initiator = pcie::Initiator::kCpu;
   host::Space memory = host::Space::kGpu;  ///< kRead: which one is asked
@@ -113,6 +122,8 @@ struct ScenarioCheck {
   std::optional<double> max_latency_ns;      ///< doorbell at the pins to last bit on the wire, of every message
   std::optional<uint64_t> errors_logged;     ///< entries of BAR2's error log
   std::map<std::string, uint64_t> counters;  ///< by the names of ethtool -S and hw_counters
+  /// Causes that `rnicsim diagnose` names for the node, no more and no fewer, in any order.
+  std::optional<std::vector<std::string>> diagnosis;
 };
 
 struct Scenario {
