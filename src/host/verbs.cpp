@@ -490,12 +490,14 @@ rtl::query_t Context::query(unsigned op, uint32_t index) {
   check_alive();
   write32(1, regs::bar1::kQuery, 0);
   if (issue(op, index) != regs::CmdResult::kOk) throw SimError(fmt::format("the NIC refuses to look at {}", index));
-  while (true) {
+  const Time latest = sc_core::sc_time_stamp() + Time(10, sc_core::SC_MS);  // it takes some cycles
+  while (sc_core::sc_time_stamp() < latest) {
     const auto bytes = read_bytes(1, regs::bar1::kQuery, rtl::query_t::kWidth / 8);
     check_alive();
     const auto answer = rtl::query_t::unpack_at(reinterpret_cast<const uint32_t*>(bytes.data()), 0);
     if (answer.seq != 0) return answer;
   }
+  throw SimError(fmt::format("the NIC does not answer the query of {}", index));
 }
 
 QpStatus Context::query_qp(const Qp* qp) {
